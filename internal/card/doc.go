@@ -1,0 +1,2 @@
+// Package card reads agent cards: untrusted bytes in, claims and interfaces out.
+package card

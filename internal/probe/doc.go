@@ -1,0 +1,2 @@
+// Package probe asks a peer questions and reports what came back.
+package probe

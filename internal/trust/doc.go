@@ -1,0 +1,2 @@
+// Package trust judges: claim and observation in, trust state and decision out.
+package trust

@@ -1,0 +1,203 @@
+package trust
+
+import "time"
+
+// Policy is how strictly and how often a peer is judged. The caller fills every field; this package has no defaults
+// of its own beyond DefaultPolicy.
+type Policy struct {
+	// Interval between behaviour rounds (1 h); ConfirmInterval after a first contradiction (2 m);
+	// ReachabilityInterval between cheap rounds (5 m).
+	Interval, ConfirmInterval, ReachabilityInterval time.Duration
+	// Duration that trust in an every-round capability lasts (3 h); others last CadenceRounds times as long.
+	Duration time.Duration
+	// DemoteDiverged contradictions among the last DemoteOfLast conclusive rounds demote (2 of 3).
+	DemoteDiverged, DemoteOfLast int
+	// RestoreAfter clean rounds lift a demotion (2).
+	RestoreAfter int
+	// MinDemotion and MaxDemotion bound the time a demotion lasts at least (15 m, 6 h).
+	MinDemotion, MaxDemotion time.Duration
+	// MaxTasksPerDay that may reach the peer's handler in any 24 h (72).
+	MaxTasksPerDay int
+	// SkipReachability is reachability mode None: no cheap rounds, and behaviour is not held back by them.
+	SkipReachability bool
+}
+
+// CadenceRounds is how many behaviour rounds pass between two probes of every capability but Streaming.
+const CadenceRounds = 6
+
+// Peer is everything that the operator remembers of one peer between rounds: what status holds, without Kubernetes.
+// The zero value is a peer never seen. It is a value: Advance returns a new one and leaves its argument alone.
+type Peer struct {
+	// Target these verdicts are about; a change resets everything but Rounds' number and budget.
+	Target string
+	Claims Claims
+	// Digests seen lately, newest first, bounded.
+	Digests []Digest
+	// Records, sorted by capability name.
+	Records []Record
+	Rounds  Rounds
+}
+
+// Digest is one claim set seen lately and what was trusted under it.
+type Digest struct {
+	Digest   string
+	LastSeen time.Time
+	// FirstSeen counts towards CardUnstable.
+	FirstSeen time.Time
+	// Held is what was held of each capability when the claim set was last current.
+	Held []Held
+}
+
+// Held is one remembered verdict of another claim set.
+type Held struct {
+	Capability Capability
+	State      State
+	Expiration time.Time
+}
+
+// Rounds is the account of rounds: numbering, reachability streak and budget.
+type Rounds struct {
+	// Last round folded.
+	Last int64
+	// LastTime and LastKind of the last round folded; LastBehavior of the last behaviour round.
+	LastTime     time.Time
+	LastBehavior time.Time
+	// LastCheap is the last round of any kind that showed whether the peer is reachable.
+	LastCheap time.Time
+	// ReachReason of the last round; ReachFailures in a row; ReachableSince the end of the last failing streak.
+	ReachReason    Reason
+	ReachFailures  int
+	ReachableSince time.Time
+	// MessageOnly answers in a row (three skip task probes until the card changes).
+	MessageOnly int
+	// Usable and UsableReason: whether a usable interface stood on a valid card when last seen.
+	Usable       bool
+	UsableReason Reason
+	// Tasks spent per hour of the last 24 h, newest first, starting with the hour of TasksHour.
+	TasksHour time.Time
+	Tasks     []int
+}
+
+// Record is what is held of one capability.
+type Record struct {
+	Capability Capability
+	Declared   Declaration
+	State      State
+	Reason     Reason
+	Message    string
+	Observed   []string
+	Warnings   []Reason
+	ProbedWith []string
+	Rule       string
+	// Recent conclusive outcomes, newest first, at most 10.
+	Recent []Result
+	// LastOutcome and LastReason of the last probe, conclusive or not; zero if never probed.
+	LastOutcome Outcome
+	LastReason  Reason
+	LastTime    time.Time
+	// Transition is when State last changed.
+	Transition time.Time
+	// Expiration of trust; zero unless Trusted.
+	Expiration time.Time
+	// NextProbe of this capability; zero means as soon as a round runs.
+	NextProbe time.Time
+	// Demotions so far, shrinking with good conduct; DemotedUntil is the earliest lift.
+	Demotions    int
+	DemotedUntil time.Time
+	// Clean rounds in a row since the demotion.
+	Clean int
+	// Pairs of the paired comparison in progress.
+	Pairs Pairs
+}
+
+// Result is one remembered conclusive outcome. Reason and Time are kept for Diverged only.
+type Result struct {
+	Outcome       Outcome
+	Reason        Reason
+	Time          time.Time
+	ControlFailed bool
+}
+
+// Pairs accumulates the paired comparison of streams with controls. Zero when none is in progress.
+type Pairs struct {
+	Since         time.Time
+	StreamOnly    int // stream failed, control worked
+	ControlOnly   int // control failed, stream worked
+	Both, Neither int // both failed; both worked
+}
+
+// Transition is a change of trust state, for events and counters.
+type Transition struct {
+	Capability Capability
+	From, To   State
+	Reason     Reason
+	// FirstReprobe marks a demotion lifted by the first probes after it with unchanged claims: the proxy for a
+	// false demotion.
+	FirstReprobe bool
+}
+
+// Plan is when to look again, and at what.
+type Plan struct {
+	Kind RoundKind
+	// At is when the round is due; a time not after now means now. Zero: never (suspended, or nothing to ask).
+	At time.Time
+	// Ask lists the capabilities of a Behavior round, sorted.
+	Ask []Capability
+	// Control asks for the single-shot control beside a good stream (first round, every sixth, and pairs).
+	Control bool
+	// Reason says why the round is held back, if it is ("BudgetExhausted", "AuthenticationRequired", "MessageOnly").
+	Reason Reason
+}
+
+// PlanInput is what schedules a peer besides its memory.
+type PlanInput struct {
+	Policy Policy
+	// Seed spreads peers over the interval; the same seed gives the same jitter.
+	Seed uint64
+	// Requested asks for a behaviour round now, out of the reserved third of the budget.
+	Requested bool
+	Suspended bool
+	// Fixtures tells which capabilities can be asked at all; the others are NoFixture.
+	Fixtures map[Capability]bool
+	// Cost of asking each capability, in tasks, at worst; CostControl of the control.
+	Cost        map[Capability]int
+	CostControl int
+}
+
+// Path is how an orchestrator should reach the peer.
+type Path string
+
+// Unavailable is rare on purpose: a caller finds a dead peer faster than we do.
+const (
+	PathStreaming   Path = "Streaming"
+	PathSingleShot  Path = "SingleShot"
+	PathUnavailable Path = "Unavailable"
+)
+
+// The words of a decision.
+const (
+	Interactive      = "Interactive"
+	AllInputsUpfront = "AllInputsUpfront"
+	Reliable         = "Reliable"
+	BestEffort       = "BestEffort"
+	Push             = "Push"
+	Poll             = "Poll"
+)
+
+// Decision is what an orchestrator does now.
+type Decision struct {
+	Path       Path
+	MultiTurn  string
+	Cancel     string
+	Updates    string
+	Reason     Reason
+	Expiration time.Time
+	// Would is the decision that Enforce would have made; nil unless mode is Observe.
+	Would *Decision
+}
+
+// DecideInput is what decides besides the peer's memory.
+type DecideInput struct {
+	// Observe: states as judged, decision as the card says.
+	Observe bool
+}

@@ -1,0 +1,79 @@
+package trust
+
+// Reason is a CamelCase fact. Every reason stands in docs/reasons.md and, as a constant, in api/v1alpha1.
+type Reason string
+
+// Reasons of Honored.
+const (
+	ReasonHonored Reason = "Honored"
+)
+
+// Reasons of Diverged.
+const (
+	// Streaming
+	ReasonStreamingRefused                 Reason = "StreamingRefused"                 // -32004, or -32601 in both dialects (C25, C26)
+	ReasonStreamEmpty                      Reason = "StreamEmpty"                      // ended in good order without an event, control works (C03)
+	ReasonStreamClosedWithoutTerminalState Reason = "StreamClosedWithoutTerminalState" // withheld, task is terminal (C01)
+	ReasonStreamStateDivergesFromTask      Reason = "StreamStateDivergesFromTask"      // open stream withholds a state that GetTask shows (C04)
+	ReasonStreamShapeViolation             Reason = "StreamShapeViolation"             // 1.0: more than one Message (C08)
+	ReasonWrongStreamMediaType             Reason = "WrongStreamMediaType"             // not text/event-stream (C19)
+	ReasonUnaryAnswerToStream              Reason = "UnaryAnswerToStream"              // a Task or Message as plain JSON
+	ReasonForeignTaskInStream              Reason = "ForeignTaskInStream"              // events of another task id
+	ReasonMethodNotFound                   Reason = "MethodNotFound"                   // every A2A method, both dialects (C35)
+	ReasonProtocolGenerationMismatch       Reason = "ProtocolGenerationMismatch"       // speaks another generation than declared (C37, C38)
+	// Cancellation
+	ReasonEventsAfterCancel Reason = "EventsAfterCancel" // the zombie: accepts and goes on emitting
+	ReasonCancelRefused     Reason = "CancelMethodMissing"
+	// Continuation
+	ReasonTaskIDChangedOnContinuation Reason = "TaskIdChangedOnContinuation" // C68 and the founding incident
+	ReasonContinuationRefused         Reason = "ContinuationRefused"         // refused while GetTask says input-required
+	// TaskRetrieval
+	ReasonTaskNotRetrievable Reason = "TaskNotRetrievable" // TaskNotFound every time for a task that the open stream shows active
+	ReasonTaskIDMismatch     Reason = "TaskIdMismatch"     // GetTask answers with another id
+	// Lifecycle
+	ReasonTerminalStateNotFinal Reason = "TerminalStateNotFinal" // C71
+	ReasonEventsAfterTerminal   Reason = "EventsAfterTerminal"
+)
+
+// Reasons of Inconclusive: what kept us from learning anything.
+const (
+	ReasonNoFixture                Reason = "NoFixture"
+	ReasonNotExercised             Reason = "NotExercised"
+	ReasonMessageOnly              Reason = "MessageOnly"
+	ReasonUnreachable              Reason = "Unreachable"              // DNS, TCP, TLS, EOF without a byte (C88)
+	ReasonAddressNotAllowed        Reason = "AddressNotAllowed"        // the dialer's guard refused (C110)
+	ReasonOriginNotAllowed         Reason = "OriginNotAllowed"         // the card names an origin the spec does not (C109)
+	ReasonAuthenticationRequired   Reason = "AuthenticationRequired"   // 401, 407
+	ReasonPermissionDenied         Reason = "PermissionDenied"         // 402, 403
+	ReasonEndpointNotFound         Reason = "EndpointNotFound"         // 404, 405, HTML (C35, C54)
+	ReasonEndpointRedirects        Reason = "EndpointRedirects"        // C47
+	ReasonRateLimited              Reason = "RateLimited"              // 429
+	ReasonServerError              Reason = "ServerError"              // 5xx without a protocol body
+	ReasonUnexpectedAnswer         Reason = "UnexpectedAnswer"         // not JSON, not A2A, too large
+	ReasonCardUnavailable          Reason = "CardUnavailable"          // no card at any path (C48, C52)
+	ReasonCardMalformed            Reason = "CardMalformed"            // not a JSON object, or too large
+	ReasonCardChanged              Reason = "CardChanged"              // other claims than when the round began
+	ReasonCardUnstable             Reason = "CardUnstable"             // more than 3 new digests in 24 h
+	ReasonNoUsableInterface        Reason = "NoUsableInterface"        // no binding and version that we speak (C99)
+	ReasonAgentFailing             Reason = "AgentFailing"             // -32603, failed control (C03, C25)
+	ReasonAgentFlaky               Reason = "AgentFlaky"               // a control failed lately: more evidence is asked for
+	ReasonProbeRejected            Reason = "ProbeRejected"            // -32602, -32005, rejected (C92)
+	ReasonProbeDeadlineExceeded    Reason = "ProbeDeadlineExceeded"    // our own clock ended it (C91)
+	ReasonVersionNegotiationFailed Reason = "VersionNegotiationFailed" // C43
+	ReasonNoFirstEvent             Reason = "NoFirstEvent"             // headers or comments only, stream still open
+	ReasonStreamInterrupted        Reason = "StreamInterrupted"        // cut: the task goes on (C02, C90)
+	ReasonStreamIntermittent       Reason = "StreamIntermittent"       // bad, then good in one round
+	ReasonStuck                    Reason = "Stuck"                    // stream and GetTask both active to the deadline
+	ReasonReplicaInconsistency     Reason = "ReplicaInconsistency"     // GetTask answers that mix (C65)
+	ReasonTaskOpsUnavailable       Reason = "TaskOpsUnavailable"       // no GetTask through a gateway (C85)
+	ReasonTaskIdentityUnstable     Reason = "TaskIdentityUnstable"     // ids change and the old task moves on
+	ReasonNotContinued             Reason = "NotContinued"             // a new task, and nothing promised otherwise
+	ReasonInputRequiredNotReached  Reason = "InputRequiredNotReached"
+	ReasonCancelNotHonoured        Reason = "CancelNotHonoured"     // C70
+	ReasonCancelUnsupported        Reason = "CancelUnsupported"     // -32603, -32004 (C72)
+	ReasonTaskNotCancelable        Reason = "TaskNotCancelable"     // -32002
+	ReasonTaskEndedFirst           Reason = "TaskEndedFirst"        // the task ended before we could cancel it
+	ReasonUnverifiable             Reason = "NoNormativeObservable" // StateTransitionHistory
+	ReasonPanicked                 Reason = "ProbePanicked"         // our own fault
+	ReasonInternal                 Reason = "ProbeFailed"           // our own fault
+)
