@@ -1,0 +1,175 @@
+package card
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// The bindings that every generation from 0.2.5 on knows.
+const (
+	JSONRPC  = "JSONRPC"
+	HTTPJSON = "HTTP+JSON"
+	GRPC     = "GRPC"
+)
+
+const (
+	maxURL    = 2048
+	maxTenant = 256
+)
+
+// interfaces lists the ways to reach the peer, most preferred first: supportedInterfaces, then the 0.x members, which add an interface
+// unless the same url, binding and generation is there already (wire reference 6).
+func (p *parser) interfaces(top object) []Interface {
+	modern := p.supported(top)
+	legacy := p.legacy(top)
+	if len(modern) > 0 && len(legacy) > 0 {
+		p.warn.add(MixedGenerations)
+	}
+	list := unique(modern)
+	for _, in := range unique(legacy) {
+		if !covered(in, modern) {
+			list = append(list, in)
+		}
+	}
+	for _, in := range list {
+		p.endpoint(in)
+	}
+	return list
+}
+
+// supported reads the supportedInterfaces of 1.0, whose entries may be of any generation.
+func (p *parser) supported(top object) []Interface {
+	var list []Interface
+	for _, entry := range p.entries(top["supportedInterfaces"]) {
+		declared := entry["protocolVersion"]
+		if isNull(declared) {
+			declared = top["protocolVersion"]
+		}
+		binding := entry["protocolBinding"]
+		if isNull(binding) {
+			binding = entry["transport"]
+		}
+		in := Interface{ProtocolVersion: p.version(declared)}
+		if in.ProtocolVersion == "" {
+			p.warn.add(VersionMissing)
+		}
+		if p.complete(&in, entry, binding) {
+			list = append(list, in)
+		}
+	}
+	return list
+}
+
+// legacy reads url, preferredTransport and additionalInterfaces of 0.x. A missing transport means JSONRPC.
+func (p *parser) legacy(top object) []Interface {
+	var list []Interface
+	add := func(entry object, binding json.RawMessage) {
+		in := Interface{Legacy: true, ProtocolVersion: p.version(top["protocolVersion"])}
+		if isNull(binding) {
+			binding = json.RawMessage(`"` + JSONRPC + `"`)
+		}
+		if p.complete(&in, entry, binding) {
+			list = append(list, in)
+		}
+	}
+	if top.present("url") {
+		add(object{"url": top["url"]}, top["preferredTransport"])
+	}
+	for _, entry := range p.entries(top["additionalInterfaces"]) {
+		add(entry, entry["transport"])
+	}
+	return list
+}
+
+// entries are the objects of an array; anything else in it is left out.
+func (p *parser) entries(raw json.RawMessage) []object {
+	if isNull(raw) {
+		return nil
+	}
+	items, ok := readArray(raw)
+	if !ok {
+		p.warn.add(InterfaceMalformed)
+	}
+	var list []object
+	for _, item := range items {
+		entry, ok := p.object(item)
+		if !ok {
+			p.warn.add(InterfaceMalformed)
+			continue
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// complete fills in url, binding and tenant; false means that the entry leads nowhere.
+func (p *parser) complete(in *Interface, entry object, binding json.RawMessage) bool {
+	name, _ := readString(binding)
+	in.Binding = bindingName(name)
+	text, ok := readString(entry["url"])
+	if ok {
+		in.URL, ok = p.url(text, in.Binding)
+	}
+	if ok && entry.present("tenant") {
+		in.Tenant, ok = readString(entry["tenant"])
+	}
+	if !ok || in.Binding == "" || len(in.Tenant) > maxTenant {
+		p.warn.add(InterfaceMalformed)
+		return false
+	}
+	return true
+}
+
+// version reads a protocolVersion; one that is there and is none gets a warning.
+func (p *parser) version(raw json.RawMessage) string {
+	if isNull(raw) {
+		return ""
+	}
+	text, _ := readText(raw)
+	v := readVersion(text)
+	if v == "" {
+		p.warn.add(VersionMissing)
+	}
+	return v
+}
+
+// bindingName matches the well-known bindings however they are spelled; other names are kept, and we do not speak them.
+func bindingName(s string) string {
+	s = strings.TrimSpace(s)
+	switch strings.NewReplacer("-", "", "_", "", " ", "", ".", "", "/", "").Replace(strings.ToUpper(s)) {
+	case "JSONRPC", "JSONRPC2", "JSONRPC20":
+		return JSONRPC
+	case "HTTP+JSON", "HTTPJSON", "REST":
+		return HTTPJSON
+	case "GRPC":
+		return GRPC
+	}
+	return Safe(s)
+}
+
+// unique drops repeats, keeping the first.
+func unique(list []Interface) []Interface {
+	type key struct{ url, binding, version, tenant string }
+	seen := map[key]bool{}
+	var kept []Interface
+	for _, in := range list {
+		k := key{in.URL.String(), in.Binding, in.ProtocolVersion, in.Tenant}
+		if !seen[k] {
+			seen[k] = true
+			kept = append(kept, in)
+		}
+	}
+	return kept
+}
+
+// covered says that a 0.x entry says nothing that the modern ones do not. One without a version adds nothing to an entry of the same
+// url and binding.
+func covered(in Interface, modern []Interface) bool {
+	for _, m := range modern {
+		if m.URL.String() == in.URL.String() && m.Binding == in.Binding &&
+			(in.Generation() == "" || m.Generation() == in.Generation()) {
+			return true
+		}
+	}
+	return false
+}
