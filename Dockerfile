@@ -1,0 +1,15 @@
+# The operator and the agentpeer command, static, on an image without a shell. `make docker-build` calls it.
+FROM golang:1.27.3 AS build
+WORKDIR /src
+ENV CGO_ENABLED=0 GOTOOLCHAIN=local
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG TARGETOS TARGETARCH
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w" -o /out/manager ./cmd && \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w" -o /out/agentpeer ./cmd/agentpeer
+
+FROM gcr.io/distroless/static:nonroot
+COPY --from=build /out/manager /out/agentpeer /
+USER 65532:65532
+ENTRYPOINT ["/manager"]

@@ -1,0 +1,158 @@
+# Everything that people and CI do here. `make help` lists it.
+# Needs Go and bash; the Go release named below fetches itself. The tests of real SDK servers need Node.js too.
+
+export GOTOOLCHAIN = go1.27.3
+SHELL = bash
+.SHELLFLAGS = -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL = help
+
+# What you may set: make run ARGS="--help", make fuzz FUZZTIME=30s, make demo DEMO_EXIT=1
+ARGS ?=
+FUZZTIME ?= 10m
+IMG ?= agentpeer/manager:dev
+KUBECTL ?= kubectl
+export DEMO_EXIT FUZZTIME
+
+BIN := $(CURDIR)/bin
+CONTROLLER_GEN := $(BIN)/controller-gen
+KUSTOMIZE := $(BIN)/kustomize
+GOLANGCI_LINT := $(BIN)/golangci-lint
+KAL := $(BIN)/golangci-lint-kube-api-linter
+GOVULNCHECK := $(BIN)/govulncheck
+VULNDB := $(BIN)/vulndb
+
+# A folder with etcd and kube-apiserver, built on the first call; KUBEBUILDER_ASSETS of your own wins.
+DEVCLUSTER = go run -C hack/devcluster . build
+WITH_ASSETS = assets=$$($(DEVCLUSTER)); export KUBEBUILDER_ASSETS="$$assets";
+
+##@ Use it
+
+.PHONY: build
+build: ## Build the operator and the agentpeer command into bin/.
+	go build -o $(BIN)/manager ./cmd
+	go build -o $(BIN)/agentpeer ./cmd/agentpeer
+
+.PHONY: run
+run: ## Run the operator here against the cluster of your kubeconfig (ARGS="--help" for its flags).
+	go run ./cmd $(ARGS)
+
+.PHONY: demo
+demo: sdk ## Show the product: operator, honest and lying agents, live verdicts (DEMO_EXIT=1 ends by itself).
+	$(WITH_ASSETS) go run ./hack/demo
+
+##@ Test it
+
+.PHONY: unit
+unit: ## Run the quick tests, which need no API server and no Node.js.
+	go test -short ./...
+	go test -C hack/devcluster .
+
+.PHONY: test
+test: sdk ## Run every test that a change must pass, on a real API server and real SDK servers.
+	go test -C hack/devcluster .
+	$(WITH_ASSETS) go test -race -timeout 30m ./...
+
+.PHONY: e2e
+e2e: sdk ## Run the end-to-end tests: the real operator, a real API server, lying agents.
+	$(WITH_ASSETS) go test -count=1 -timeout 30m ./test/e2e/...
+
+.PHONY: cases
+cases: ## Run the real-world cases, each a test named by its case id.
+	go test -count=1 -run Case ./internal/...
+
+.PHONY: security
+security: $(GOLANGCI_LINT) vuln ## Look for what an attacker would: gosec, known vulnerabilities, tests of hostile peers.
+	$(GOLANGCI_LINT) run --enable-only gosec ./...
+	go test -count=1 -race -run 'Hostile|Guard|Refuse|Bound|Leak' ./internal/...
+
+.PHONY: bench
+bench: ## Measure speed and memory; prints one JSON object per line.
+	$(WITH_ASSETS) go run ./test/bench $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME each (default 10m).
+	hack/fuzz.sh
+
+##@ Change it
+
+.PHONY: fmt
+fmt: ## Format all Go code.
+	git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -w
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) $(KAL) ## Run the linters, and the Kubernetes API linter on api/.
+	$(GOLANGCI_LINT) run ./...
+	cd hack/devcluster && $(GOLANGCI_LINT) run .
+	$(KAL) run --config .golangci-kal.yml ./api/...
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Generate deep-copy functions and apply-configurations from api/.
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
+	$(CONTROLLER_GEN) applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
+
+.PHONY: manifests
+manifests: $(CONTROLLER_GEN) ## Generate the CRD from api/ and the manager's role from controllers/.
+	$(CONTROLLER_GEN) crd paths=./api/v1alpha1 output:crd:dir=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=config/rbac
+
+.PHONY: docs
+docs: ## Check the docs: links lead somewhere, commands and reasons exist.
+	go test -count=1 ./docs/...
+
+.PHONY: verify
+verify: $(GOLANGCI_LINT) $(KAL) $(CONTROLLER_GEN) $(KUSTOMIZE) ## Regenerate and fail on a diff; format, vet, lint, tidy and kustomize checks.
+	hack/verify.sh
+
+.PHONY: vuln
+vuln: $(GOVULNCHECK) $(VULNDB)/index/db.json ## Look for known vulnerabilities in code that we call; works offline.
+	$(GOVULNCHECK) -db file://$(VULNDB) ./...
+
+##@ Ship it
+
+.PHONY: docker-build
+docker-build: ## Build the operator's image as IMG with docker, podman or buildah.
+	hack/image.sh $(IMG)
+
+.PHONY: install
+install: $(KUSTOMIZE) ## Install the CRDs on the cluster of your kubeconfig.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: deploy
+deploy: $(KUSTOMIZE) ## Install CRDs, roles and the operator (image IMG) on the cluster of your kubeconfig.
+	hack/render.sh $(IMG) | $(KUBECTL) apply --server-side -f -
+
+##@ What the others need
+
+.PHONY: assets
+assets: ## Build etcd and kube-apiserver unless they are cached, and print their folder.
+	@$(DEVCLUSTER)
+
+.PHONY: sdk
+sdk: ## Build the servers on third-party A2A SDKs that the tests and the demo judge.
+	test/sdk/build.sh
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The tools, pinned in hack/tools and built once into bin/. KAL has a module of its own, as it pins an older golangci-lint.
+TOOLS := hack/tools/go.mod hack/tools/go.sum
+
+$(CONTROLLER_GEN): $(TOOLS)
+	go build -C hack/tools -o $@ sigs.k8s.io/controller-tools/cmd/controller-gen
+$(KUSTOMIZE): $(TOOLS)
+	go build -C hack/tools -o $@ sigs.k8s.io/kustomize/kustomize/v5
+$(GOLANGCI_LINT): $(TOOLS)
+	@echo "building golangci-lint, once: a minute or two"
+	go build -C hack/tools -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(KAL): hack/tools/kal/go.mod hack/tools/kal/go.sum
+	@echo "building the Kubernetes API linter, once: a minute or two"
+	go build -C hack/tools/kal -o $@ sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
+$(GOVULNCHECK): $(TOOLS)
+	go build -C hack/tools -o $@ golang.org/x/vuln/cmd/govulncheck
+# The vulnerability database is a Go module too, so its date is pinned in hack/tools/go.mod.
+$(VULNDB)/index/db.json: $(TOOLS)
+	go run -C hack/tools golang.org/x/vulndb/cmd/indexdb \
+		-vulns "$$(go list -C hack/tools -m -f '{{.Dir}}' golang.org/x/vulndb)/data/osv" -out $(VULNDB)
