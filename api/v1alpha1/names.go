@@ -1,0 +1,37 @@
+package v1alpha1
+
+// Names that users write on objects.
+const (
+	// RequestedAtAnnotation on an AgentPeer asks for a behavior round now. Any new value asks once, such as the time;
+	// status.lastHandledRequestedAt confirms it.
+	RequestedAtAnnotation = "trust.agentpeer.dev/requestedAt"
+
+	// SendToPeersLabel with value SendToPeersValue on a Secret allows the operator to read it and to send what
+	// spec.auth names in it to the agent. A Secret without it is never read: to create an AgentPeer must not be enough to
+	// send any Secret of a namespace to an address of one's choice.
+	SendToPeersLabel = "trust.agentpeer.dev/send-to-peers"
+	// SendToPeersValue is the one value of SendToPeersLabel that allows.
+	SendToPeersValue = "true"
+)
+
+// Bounds of status that its writer must keep. The schema refuses what is longer.
+const (
+	MaxMessageLength       = 256 // of a capability's message, in characters
+	MaxObserved            = 16  // transitions of a capability
+	MaxObservedLength      = 64  // of one transition
+	MaxCapabilityWarnings  = 8
+	MaxProbedWith          = 16
+	MaxRuleLength          = 64
+	MaxRecent              = 10 // entries, and outcomes that they stand for
+	MaxSkills              = 16
+	MaxSkillInputModes     = 8
+	MaxCardWarnings        = 24
+	MaxClaimSets           = 6
+	MaxOrphanedTasks       = 8
+	MaxRequestedAtLength   = 256
+	MaxTaskHours           = 25
+	MaxTargetLength        = 2048
+	MaxReasonLength        = 64
+	MaxCapabilityNames     = 16
+	MaxConditionMessageLen = 32768 // of a condition, set by Kubernetes
+)
