@@ -22,3 +22,7 @@ func Schedule(p Peer, in PlanInput, now time.Time) Plan { panic("not built") }
 
 // Decide computes the decision from what is known at now.
 func Decide(p Peer, in DecideInput, now time.Time) Decision { panic("not built") }
+
+// Doubt lists, sorted, the capabilities that one more soft contradiction would demote: before it is reported the card
+// is fetched afresh (design 4.4).
+func Doubt(p Peer, policy Policy, now time.Time) []Capability { panic("not built") }

@@ -31,6 +31,9 @@ type Peer struct {
 	// Target these verdicts are about; a change resets everything but Rounds' number and budget.
 	Target string
 	Claims Claims
+	// ClaimsSince is when Claims last took the place of others, known or new; zero while the first sight still stands.
+	// Two intervals from it nothing is demoted.
+	ClaimsSince time.Time
 	// Digests seen lately, newest first, bounded.
 	Digests []Digest
 	// Records, sorted by capability name.
@@ -42,7 +45,7 @@ type Peer struct {
 type Digest struct {
 	Digest   string
 	LastSeen time.Time
-	// FirstSeen counts towards CardUnstable.
+	// FirstSeen counts towards CardUnstable; zero for the claim set of the first sight, which was no change.
 	FirstSeen time.Time
 	// Held is what was held of each capability when the claim set was last current.
 	Held []Held
@@ -73,9 +76,16 @@ type Rounds struct {
 	// Usable and UsableReason: whether a usable interface stood on a valid card when last seen.
 	Usable       bool
 	UsableReason Reason
-	// Tasks spent per hour of the last 24 h, newest first, starting with the hour of TasksHour.
+	// Behaviors counts behaviour rounds folded: every sixth asks the control.
+	Behaviors int64
+	// ControlFailedAt is the value of Behaviors when a single-shot control last failed; zero if none ever did. Within
+	// ten behaviour rounds of it the agent counts as flaky.
+	ControlFailedAt int64
+	// Tasks spent per hour of the last 24 h, newest first: Tasks[0] in the hour that began at TasksHour, at most 25.
 	TasksHour time.Time
 	Tasks     []int
+	// RequestedTasks is the part of Tasks that requested rounds spent, hour by hour as in Tasks; trailing zeros are cut.
+	RequestedTasks []int
 }
 
 // Record is what is held of one capability.
@@ -106,6 +116,10 @@ type Record struct {
 	DemotedUntil time.Time
 	// Clean rounds in a row since the demotion.
 	Clean int
+	// Relapsed says that a contradiction was seen again since the demotion: the demotion was no mistake.
+	Relapsed bool
+	// GoodSince is since when a capability once demoted has behaved; it pays off Demotions. Zero if Demotions is.
+	GoodSince time.Time
 	// Pairs of the paired comparison in progress.
 	Pairs Pairs
 }
@@ -120,7 +134,11 @@ type Result struct {
 
 // Pairs accumulates the paired comparison of streams with controls. Zero when none is in progress.
 type Pairs struct {
-	Since         time.Time
+	Since time.Time
+	// LastDiscordant is when one path last failed and the other worked; a day later the comparison is dropped.
+	LastDiscordant time.Time
+	// Score is the evidence against the stream in hundredths of a nat (pairs.go); ScoreDemotes and more demotes.
+	Score         int
 	StreamOnly    int // stream failed, control worked
 	ControlOnly   int // control failed, stream worked
 	Both, Neither int // both failed; both worked
@@ -143,6 +161,9 @@ type Plan struct {
 	At time.Time
 	// Ask lists the capabilities of a Behavior round, sorted.
 	Ask []Capability
+	// Requested says that this round answers PlanInput.Requested; copy it into Round.Requested, which charges it to the
+	// share of requested rounds.
+	Requested bool
 	// Control asks for the single-shot control beside a good stream (first round, every sixth, and pairs).
 	Control bool
 	// Reason says why the round is held back, if it is ("BudgetExhausted", "AuthenticationRequired", "MessageOnly").
@@ -200,4 +221,7 @@ type Decision struct {
 type DecideInput struct {
 	// Observe: states as judged, decision as the card says.
 	Observe bool
+	// Interval between behaviour rounds: the decision takes the worst of the claim sets seen within two of them. Zero
+	// means the default, 1 h.
+	Interval time.Duration
 }

@@ -77,3 +77,19 @@ const (
 	ReasonPanicked                 Reason = "ProbePanicked"         // our own fault
 	ReasonInternal                 Reason = "ProbeFailed"           // our own fault
 )
+
+// Reasons that this package gives itself: to a state, a held-back plan or a decision.
+const (
+	ReasonTrustExpired        Reason = "TrustExpired"        // nothing renewed the trust before its time was up
+	ReasonClaimsReturned      Reason = "ClaimsReturned"      // a claim set came back whose trust still ran (canary, rollback)
+	ReasonBudgetExhausted     Reason = "BudgetExhausted"     // the round waits for tasks of the daily budget
+	ReasonNotProbed           Reason = "NotProbed"           // no round has come back yet
+	ReasonStreamingTrusted    Reason = "StreamingTrusted"    // live trust in Streaming
+	ReasonStreamingDemoted    Reason = "StreamingDemoted"    // the record of Streaming says why
+	ReasonStreamingUnverified Reason = "StreamingUnverified" // nothing valid observed
+	ReasonClaimsUnsettled     Reason = "ClaimsUnsettled"     // another claim set seen within two intervals is not trusted
+	ReasonObserveOnly         Reason = "ObserveOnly"         // mode Observe: the card decides
+	ReasonAllTrusted          Reason = "AllTrusted"          // every declared and required capability
+	ReasonRequirementsMet     Reason = "RequirementsMet"     // every required capability, or none is required
+	ReasonNothingDeclared     Reason = "NothingDeclared"     // nothing declared and nothing required: nothing to trust
+)

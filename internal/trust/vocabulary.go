@@ -127,10 +127,12 @@ type Claims struct {
 // Round is what the Runner learned in one round, without Kubernetes and without peer text.
 type Round struct {
 	// Number counts up from 1; only the number after the last one folded counts.
-	Number   int64
-	Kind     RoundKind
-	Started  time.Time
-	Finished time.Time
+	Number int64
+	Kind   RoundKind
+	// Requested charges the tasks to the share of requested rounds (Plan.Requested).
+	Requested bool
+	Started   time.Time
+	Finished  time.Time
 	// Claims of the card read in this round; zero if none was.
 	Claims Claims
 	// Reach is the outcome of the reachability tier: Honored or Inconclusive with its reason.
