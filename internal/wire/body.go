@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// End says how a stream's body ended.
+type End string
+
+// The ends that are told apart (C01 against C02; rule 5 of the cases).
+const (
+	EndOrderly        End = "end"       // last chunk, END_STREAM, or Content-Length reached
+	EndCloseDelimited End = "close"     // HTTP/1.0 style: the end cannot be told from a cut
+	EndReset          End = "reset"     // unexpected EOF, RST, HTTP/2 stream error
+	EndOurs           End = "ours"      // our context ended it
+	EndTooLarge       End = "too-large" // a limit was reached
+)
+
+// meter reads a body as it comes off the connection: it counts, keeps the clock of the last byte, and remembers how it ended.
+type meter struct {
+	raw     io.Reader
+	sent    time.Time
+	left    int64
+	unclear bool // delimited by the close of the connection alone
+	last    atomic.Int64
+	err     error
+}
+
+func newMeter(r *reply, limit int64) *meter {
+	m := &meter{raw: r.Body, sent: r.sent, left: limit}
+	m.unclear = r.ProtoMajor < 2 && r.ContentLength < 0 && len(r.TransferEncoding) == 0
+	m.last.Store(int64(r.headerAt))
+	return m
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if m.err != nil {
+		return 0, m.err
+	}
+	n, err := m.raw.Read(p)
+	if n > 0 {
+		m.last.Store(int64(time.Since(m.sent)))
+	}
+	m.left -= int64(n)
+	if m.left < 0 {
+		err = errTooLarge
+	}
+	m.err = err
+	return n, err
+}
+
+// at is when the last byte came, since the request was sent.
+func (m *meter) at() time.Duration { return time.Duration(m.last.Load()) }
+
+// end says how the body ended, given what the reader above met last. An orderly end stands even if our context ended since.
+func (m *meter) end(ctx context.Context, err error) End {
+	switch {
+	case errors.Is(err, errTooLarge), errors.Is(m.err, errTooLarge):
+		return EndTooLarge
+	case err == io.EOF && m.err == io.EOF && m.unclear:
+		return EndCloseDelimited
+	case err == io.EOF && m.err == io.EOF:
+		return EndOrderly
+	case ctx.Err() != nil:
+		return EndOurs
+	}
+	return EndReset
+}
+
+// inflated reads a body through gzip if it is gzip, whatever its headers say: servers forget the header, and no body of this
+// protocol starts with these two bytes.
+type inflated struct {
+	m    *meter
+	in   *bufio.Reader
+	gz   *gzip.Reader
+	left int64
+	peek bool
+}
+
+func newInflated(m *meter) *inflated { return &inflated{m: m, in: bufio.NewReader(m), left: m.left} }
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+func (i *inflated) Read(p []byte) (int, error) {
+	if !i.peek {
+		i.peek = true
+		if head, _ := i.in.Peek(len(gzipMagic)); bytes.Equal(head, gzipMagic) {
+			gz, err := gzip.NewReader(i.in)
+			if err != nil {
+				return 0, err
+			}
+			i.gz = gz
+		}
+	}
+	if i.gz == nil {
+		return i.in.Read(p)
+	}
+	n, err := i.gz.Read(p)
+	if i.left -= int64(n); i.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+// readAll reads a whole body within a limit, before and after inflation. The error is an *Error.
+func readAll(ctx context.Context, r *reply, limit int64) ([]byte, error) {
+	m := newMeter(r, limit)
+	var buf bytes.Buffer
+	if n := r.ContentLength; n > 0 && n <= limit {
+		buf.Grow(int(min(n, 64<<10)) + bytes.MinRead)
+	}
+	_, err := buf.ReadFrom(newInflated(m))
+	if err == nil {
+		err = m.err // gzip may end before the body does
+	}
+	if err == nil || err == io.EOF {
+		return buf.Bytes(), nil
+	}
+	f := failure(ctx, r.StatusCode, err)
+	if corrupt(err) {
+		f.Class = ClassMalformed
+	}
+	return nil, f
+}
+
+// corrupt tells a broken gzip body from a broken connection.
+func corrupt(err error) bool {
+	var corrupted flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupted)
+}
+
+// maxRetryAfter bounds what a peer may ask us to wait.
+const maxRetryAfter = 24 * time.Hour
+
+// retryAfter reads the header of a 429 or 503, in seconds or as a date; zero if there is none or it makes no sense.
+func retryAfter(r *http.Response, now time.Time) time.Duration {
+	if r.StatusCode != http.StatusTooManyRequests && r.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	v := r.Header.Get("Retry-After")
+	if s, err := strconv.ParseInt(v, 10, 64); err == nil {
+		if s > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
+		return max(0, time.Duration(s)*time.Second)
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return min(max(0, t.Sub(now)), maxRetryAfter)
+	}
+	return 0
+}
+
+// dateOf is the Date header, zero if absent.
+func dateOf(r *http.Response) time.Time {
+	t, err := http.ParseTime(r.Header.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Class of a failure below the protocol.
+type Class string
+
+// The classes.
+const (
+	ClassBlocked   Class = "Blocked" // the guard refused the address
+	ClassDNS       Class = "DNS"
+	ClassConnect   Class = "Connect" // refused, unreachable, no route
+	ClassTLS       Class = "TLS"
+	ClassTimeout   Class = "Timeout" // ours: dial, header or total
+	ClassReset     Class = "Reset"   // EOF or RST before an answer, or in the midst of one
+	ClassRedirect  Class = "Redirect"
+	ClassStatus    Class = "Status"    // an HTTP status without a protocol body
+	ClassMediaType Class = "MediaType" // HTML and the like, with a status of success
+	ClassTooLarge  Class = "TooLarge"
+	ClassMalformed Class = "Malformed" // neither JSON nor anything we know
+	ClassOrigin    Class = "Origin"    // the URL may not be asked: no host, or neither http nor https
+	ClassCanceled  Class = "Canceled"  // our caller gave up
+)
+
+// doing says in words what failed; Error prints these and nothing of the peer's.
+var doing = map[Class]string{
+	ClassBlocked:   "dialling the peer: its address may not be dialled",
+	ClassDNS:       "resolving the peer's name",
+	ClassConnect:   "connecting to the peer",
+	ClassTLS:       "securing the connection",
+	ClassTimeout:   "waiting for the peer: time is up",
+	ClassReset:     "reading the answer: connection lost",
+	ClassRedirect:  "asking the peer: it redirects to where we do not follow",
+	ClassStatus:    "asking the peer: no protocol answer",
+	ClassMediaType: "reading the answer: media type is none of the protocol's",
+	ClassTooLarge:  "reading the answer: too large",
+	ClassMalformed: "reading the answer: not understood",
+	ClassOrigin:    "asking the peer: not an http or https URL with a host",
+	ClassCanceled:  "waiting for the peer: given up",
+}
+
+// Error is a failure below the protocol. Its text holds no byte that the peer chose; that of Err may, so print Error and
+// use Err for errors.Is and errors.As only.
+type Error struct {
+	Class Class
+	// Status of the HTTP answer, 0 if there was none.
+	Status int
+	// RetryAfter of a 429 or 503, bounded to a day.
+	RetryAfter time.Duration
+	// Location is set for Redirect if it parses; for the caller's eyes only, never for status.
+	Location *url.URL
+	Err      error
+}
+
+func (e *Error) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("%s (status %d)", doing[e.Class], e.Status)
+	}
+	return doing[e.Class]
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// errTooLarge says that one of our limits was reached.
+var errTooLarge = errors.New("limit reached")
+
+// classify names what went wrong while asking or reading. The context is asked first: when it is over, what the network says
+// is its echo. net/http has no typed errors for some of these, so a few are told by the words of the standard library.
+func classify(ctx context.Context, err error) Class {
+	var (
+		blocked   *blockedError
+		dns       *net.DNSError
+		cert      *tls.CertificateVerificationError
+		record    tls.RecordHeaderError
+		alert     tls.AlertError
+		authority x509.UnknownAuthorityError
+		op        *net.OpError
+		timeout   interface{ Timeout() bool }
+	)
+	text := err.Error()
+	switch {
+	case errors.As(err, &blocked):
+		return ClassBlocked
+	case errors.Is(err, errTooLarge), strings.Contains(text, "response headers exceeded"),
+		strings.Contains(text, "response header list larger"):
+		return ClassTooLarge
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return ClassTimeout
+	case ctx.Err() != nil:
+		return ClassCanceled
+	case errors.As(err, &dns):
+		return ClassDNS
+	case errors.As(err, &cert), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority),
+		strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
+		return ClassTLS
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return ClassTimeout
+	case errors.As(err, &op) && op.Op == "dial":
+		return ClassConnect
+	case strings.Contains(text, "malformed HTTP"):
+		return ClassMalformed
+	}
+	return ClassReset
+}
+
+// failure wraps what went wrong while asking or reading.
+func failure(ctx context.Context, status int, err error) *Error {
+	return &Error{Class: classify(ctx, err), Status: status, Err: err}
+}

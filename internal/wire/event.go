@@ -1,0 +1,95 @@
+package wire
+
+import "time"
+
+// Kind of an event.
+type Kind string
+
+// The kinds. KindError is a JSON-RPC error; KindOther is an envelope whose result is none of ours, or no envelope at all.
+const (
+	KindTask     Kind = "task"
+	KindMessage  Kind = "message"
+	KindStatus   Kind = "status"
+	KindArtifact Kind = "artifact"
+	KindError    Kind = "error"
+	KindOther    Kind = "other"
+)
+
+// Problem is an oddity of one event. Problems never stop a stream, and none of them is a verdict.
+type Problem string
+
+// The problems that are told apart.
+const (
+	ProblemIDMismatch    Problem = "ResponseIDMismatch"     // JSON-RPC id differs from the request's, in value or type
+	ProblemNoVersion     Problem = "JSONRPCVersionMissing"  // jsonrpc is absent or not "2.0"
+	ProblemShape         Problem = "ResultShapeMismatch"    // another generation's shape, or the wrong wrapping (C40)
+	ProblemNumericEnum   Problem = "NumericEnum"            // state as a number
+	ProblemStateSpelling Problem = "StateSpelling"          // another generation's spelling, or "cancelled"
+	ProblemTwoMembers    Problem = "TwoMembers"             // a union with more than one member, or result and error
+	ProblemUnterminated  Problem = "UnterminatedFinalEvent" // C24
+	ProblemMalformed     Problem = "MalformedEvent"         // not JSON, or not an envelope
+	ProblemEmptyParts    Problem = "EmptyParts"             // a message without parts (C08)
+)
+
+// Event is one event of a stream, or the one answer of a unary call.
+type Event struct {
+	// At is the time since the request was sent, on the monotonic clock, when the event's last byte was read.
+	At        time.Duration
+	Kind      Kind
+	TaskID    string
+	ContextID string // 0.1: sessionId
+	MessageID string
+	// RawState as the peer spelled it; numbers as decimal text; empty if absent.
+	RawState string
+	// Timestamp of the status, zero if absent, unreadable or without a time zone.
+	Timestamp time.Time
+	// Final of a 0.x status update; nil if absent or not a boolean.
+	Final *bool
+	// Parts counts content parts: of a message, of an artifact, of a status update's message, or of all artifacts and the
+	// status message of a task. History counts a task's messages, -1 if absent.
+	Parts, History int
+	// Shape is the generation whose shape the result has. 0.2 and 0.3 share one, which is named as the endpoint names it.
+	Shape    Generation
+	Problems []Problem
+	// Err is set for KindError.
+	Err *RPCError
+	// Size of the event in bytes, after inflation.
+	Size int
+}
+
+// Has tells whether the event carries a problem.
+func (e *Event) Has(p Problem) bool {
+	for _, q := range e.Problems {
+		if q == p {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Event) note(p Problem) {
+	if !e.Has(p) {
+		e.Problems = append(e.Problems, p)
+	}
+}
+
+// RPCError is a JSON-RPC error. The peer's text is not kept.
+type RPCError struct {
+	// Code as sent; 0 if it is absent or no number. Codes mean different things in 0.1 (wire reference 5).
+	Code int
+	// Reason of a 1.0 ErrorInfo if it fits [A-Z_]{1,64}, else empty.
+	Reason string
+}
+
+// Answer to a unary call: Event of kind task, message, error or other.
+type Answer struct {
+	Event
+	Status    int
+	MediaType string
+	// Date of the answer's header, zero if absent.
+	Date time.Time
+	// Sent is when the request was sent, by our clock: the zero of every At.
+	Sent time.Time
+	// RetryAfter that the peer asked for with a 429 or 503, bounded to a day.
+	RetryAfter time.Duration
+}

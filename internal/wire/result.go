@@ -1,0 +1,188 @@
+package wire
+
+// wrappers are the members of 1.0's union, in the order of preference if a peer sends several.
+var wrappers = []struct {
+	member string
+	kind   Kind
+}{{"task", KindTask}, {"statusUpdate", KindStatus}, {"message", KindMessage}, {"artifactUpdate", KindArtifact}}
+
+// kinds are the words of 0.2's and 0.3's discriminator.
+var kinds = map[string]Kind{"task": KindTask, "message": KindMessage, "status-update": KindStatus, "artifact-update": KindArtifact}
+
+// readResult finds out what a result is, in whatever shape, and fills the event from it.
+func (e *Event) readResult(result value, x expect) {
+	if !result.isObject() {
+		e.note(ProblemShape)
+		return
+	}
+	f := readFields(result)
+	if kind, ok := kinds[f.kind]; ok {
+		e.take(kind, f, x, V03)
+		return
+	}
+	if kind, inner, n := f.union(); n > 0 {
+		if n > 1 {
+			e.note(ProblemTwoMembers)
+		}
+		e.take(kind, readFields(inner), x, V10)
+		if x.bare {
+			e.note(ProblemShape) // right generation, but wrapped where it should be bare
+		}
+		return
+	}
+	kind, shape := f.guess(x)
+	if kind == KindOther {
+		e.note(ProblemShape)
+		return
+	}
+	e.take(kind, f, x, shape)
+	if x.generation == V10 && !(x.bare && kind == KindTask) || x.generation == V02 || x.generation == V03 {
+		e.note(ProblemShape) // 1.0 wraps it, 0.2 and 0.3 name its kind
+	}
+}
+
+// take fills the event from the fields of a thing of known kind.
+func (e *Event) take(kind Kind, f fields, x expect, shape Generation) {
+	e.Kind, e.Shape = kind, shape
+	if shape == V03 && x.generation == V02 {
+		e.Shape = V02
+	}
+	if e.Shape != x.generation {
+		e.note(ProblemShape)
+	}
+	e.ContextID = f.contextID
+	e.TaskID = f.taskID
+	switch kind {
+	case KindTask:
+		e.TaskID, e.Parts = f.id, f.artifactParts
+		if f.history >= 0 {
+			e.History = f.history
+		}
+	case KindMessage:
+		e.MessageID, e.Parts = f.messageID, f.parts
+		if f.parts == 0 {
+			e.note(ProblemEmptyParts)
+		}
+	case KindArtifact:
+		e.Parts = f.artifact.get("parts").count()
+	case KindStatus:
+		e.Final = f.final
+	}
+	if e.TaskID == "" && (kind == KindStatus || kind == KindArtifact) {
+		e.TaskID = f.id // 0.1
+	}
+	e.readStatus(f.status, x)
+}
+
+// readStatus fills state, time and the content of a status message.
+func (e *Event) readStatus(status value, x expect) {
+	state := status.get("state")
+	e.RawState = state.word()
+	if state.isNumber() {
+		e.note(ProblemNumericEnum)
+	}
+	if misspells(e.RawState, x.generation) {
+		e.note(ProblemStateSpelling)
+	}
+	e.Timestamp = readTime(status.get("timestamp").text())
+	e.Parts += status.get("message").get("parts").count()
+}
+
+// fields are the members of any of the four things, of all generations.
+type fields struct {
+	kind, id, taskID, contextID, messageID string
+	role                                   bool
+	status, artifact                       value
+	final                                  *bool
+	parts, history, artifactParts          int
+	hasTaskMembers                         bool // members that a task has and a 0.1 frame has not
+	wrapped                                [4]value
+}
+
+func readFields(v value) fields {
+	f := fields{history: -1}
+	v.members(func(name []byte, m value) {
+		switch string(name) {
+		case "kind":
+			f.kind = m.text()
+		case "id":
+			f.id = m.word()
+		case "taskId":
+			f.taskID = m.word()
+		case "contextId", "sessionId":
+			f.contextID = m.word()
+			f.hasTaskMembers = true
+		case "messageId":
+			f.messageID = m.word()
+		case "role":
+			f.role = m.isString()
+		case "status":
+			f.status = m
+		case "artifact":
+			f.artifact = m
+		case "final":
+			f.final = boolOf(m)
+		case "parts":
+			f.parts = m.count()
+		case "history":
+			f.hasTaskMembers = true
+			if m.isArray() {
+				f.history = m.count()
+			}
+		case "artifacts":
+			f.hasTaskMembers = true
+			m.elements(func(a value) { f.artifactParts += a.get("parts").count() })
+		}
+		for i, w := range wrappers {
+			if string(name) == w.member && m.isObject() {
+				f.wrapped[i] = m
+			}
+		}
+	})
+	return f
+}
+
+func boolOf(v value) *bool {
+	if len(v) == 0 || v[0] != 't' && v[0] != 'f' {
+		return nil
+	}
+	b := v[0] == 't'
+	return &b
+}
+
+// union is the member of 1.0's union and how many there are.
+func (f fields) union() (kind Kind, inner value, n int) {
+	for i, w := range f.wrapped {
+		if w == nil {
+			continue
+		}
+		if n == 0 {
+			kind, inner = wrappers[i].kind, w
+		}
+		n++
+	}
+	return kind, inner, n
+}
+
+// guess tells what an object is that names its kind in no way. A 0.1 frame is {id, status, final} or {id, artifact}; a task has
+// an id and a status as well, and then the question asked decides.
+func (f fields) guess(x expect) (Kind, Generation) {
+	shape := V01
+	if x.generation == V10 && x.bare || spelledAs10(f.status.get("state").word()) {
+		shape = V10
+	}
+	switch {
+	case f.artifact.isObject():
+		return KindArtifact, shape
+	case f.status.isObject() && f.taskID != "" && f.id == "":
+		return KindStatus, shape
+	case f.status.isObject() && f.id != "":
+		if f.final != nil || x.generation == V01 && x.stream && !f.hasTaskMembers {
+			return KindStatus, shape
+		}
+		return KindTask, shape
+	case f.role:
+		return KindMessage, shape
+	}
+	return KindOther, ""
+}

@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Exchange is one request and its answer, for `agentpeer check -v`. Bodies are capped and not sanitised: print them only
+// through a sanitiser. Credentials are taken out of the request, and blotted out where a peer sends them back.
+type Exchange struct {
+	Started  time.Time
+	Method   string
+	URL      string
+	Request  http.Header // credentials removed
+	Body     []byte
+	Status   int
+	Response http.Header
+	Answer   []byte  // of a unary answer
+	Frames   []Frame // of a stream
+	// End of a stream; empty for unary answers.
+	End  End
+	Took time.Duration
+	Err  error
+}
+
+// Frame is one SSE event or comment as it came: the data of an event, or a comment with its leading colon.
+type Frame struct {
+	At   time.Duration
+	Data []byte
+}
+
+// Caps of one traced exchange.
+const (
+	traceBytes  = 64 << 10  // of a body
+	traceFrames = 1000      // frames
+	traceTotal  = 256 << 10 // bytes of all frames
+)
+
+// record collects an Exchange. A nil record collects nothing, which is the case without a Trace.
+type record struct {
+	Exchange
+	secret *secret
+	trace  func(Exchange)
+	total  int
+}
+
+func (c *client) newRecord(req *http.Request, body []byte) *record {
+	if c.trace == nil {
+		return nil
+	}
+	r := &record{secret: c.secret, trace: c.trace}
+	r.Started, r.Method, r.URL = time.Now(), req.Method, req.URL.String()
+	r.Request = req.Header.Clone()
+	for _, h := range []string{c.secret.header, "Authorization", "Cookie", "Proxy-Authorization"} {
+		r.Request.Del(h)
+	}
+	r.Body = r.copyOf(body, traceBytes)
+	return r
+}
+
+func (r *record) answered(resp *http.Response) {
+	if r == nil {
+		return
+	}
+	r.Status, r.Response = resp.StatusCode, http.Header{}
+	for k, vs := range resp.Header {
+		for _, v := range vs {
+			r.Response[k] = append(r.Response[k], string(r.blot([]byte(v))))
+		}
+	}
+}
+
+func (r *record) body(b []byte) {
+	if r != nil {
+		r.Answer = r.copyOf(b, traceBytes)
+	}
+}
+
+func (r *record) frame(at time.Duration, data []byte) {
+	if r == nil || len(r.Frames) >= traceFrames || r.total >= traceTotal {
+		return
+	}
+	f := r.copyOf(data, traceTotal-r.total)
+	r.total += len(f)
+	r.Frames = append(r.Frames, Frame{At: at, Data: f})
+}
+
+// done hands the exchange over; it is the last call.
+func (r *record) done(end End, err error) {
+	if r == nil {
+		return
+	}
+	r.End, r.Err, r.Took = end, err, time.Since(r.Started)
+	r.trace(r.Exchange)
+}
+
+// copyOf blots before it cuts, so that no half of a credential survives at the edge.
+func (r *record) copyOf(b []byte, limit int) []byte {
+	b = r.blot(b)
+	return bytes.Clone(b[:min(len(b), limit)])
+}
+
+// blot removes the credential from what a peer sent back.
+func (r *record) blot(b []byte) []byte {
+	if r.secret.value == "" {
+		return b
+	}
+	b = bytes.ReplaceAll(b, []byte(r.secret.value), []byte("[credential]"))
+	if _, token, ok := strings.Cut(r.secret.value, " "); ok && token != "" {
+		b = bytes.ReplaceAll(b, []byte(token), []byte("[credential]"))
+	}
+	return b
+}

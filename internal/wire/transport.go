@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Bounds of the phases before a request is sent. Everything after is bounded by the caller's context: a stream may be slow to
+// send its headers (some servers send none before the first event), so there is no header timeout here.
+const (
+	dialTimeout = 3 * time.Second
+	tlsTimeout  = 5 * time.Second
+	idleTimeout = 30 * time.Second
+)
+
+// newTransport makes a connection pool of its own behind the guard. No proxy, ever: behind one the guard would see the proxy's
+// address and not the peer's. No transparent decompression: the caps must hold after inflation.
+func newTransport(g *guard, roots *x509.CertPool, headerBytes int64) *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	return &http.Transport{
+		Proxy: nil,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			d := net.Dialer{Timeout: dialTimeout, Control: g.control(g.opens(addr))}
+			return d.DialContext(ctx, network, addr)
+		},
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:    tlsTimeout,
+		Protocols:              protocols,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: headerBytes,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        idleTimeout,
+		// What a peer may push at us before we read it, in bytes; net/http would take 4 MiB for a stream, 1 GiB in all.
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 1 << 20},
+	}
+}
+
+// errNoCertificate says that the PEM given holds none.
+var errNoCertificate = errors.New("reading CA certificates: no certificate in the PEM data")
+
+// pools remembers the pool of each CA bundle, so that a client made for every round does not parse the system's certificates
+// again. It is emptied when it holds too many, which costs a parse and nothing else.
+var pools = struct {
+	sync.Mutex
+	byHash map[[sha256.Size]byte]*x509.CertPool
+}{byHash: map[[sha256.Size]byte]*x509.CertPool{}}
+
+const maxPools = 256
+
+// rootsWith is the system's pool and the certificates of the PEM data; nil, which crypto/tls reads as the system's, if there are none.
+func rootsWith(pem []byte) (*x509.CertPool, error) {
+	if len(pem) == 0 {
+		return nil, nil
+	}
+	key := sha256.Sum256(pem)
+	pools.Lock()
+	defer pools.Unlock()
+	if p := pools.byHash[key]; p != nil {
+		return p, nil
+	}
+	p, err := x509.SystemCertPool()
+	if err != nil {
+		p = x509.NewCertPool() // a machine without system certificates can still trust the given ones
+	}
+	if !p.AppendCertsFromPEM(pem) {
+		return nil, errNoCertificate
+	}
+	if len(pools.byHash) >= maxPools {
+		clear(pools.byHash)
+	}
+	pools.byHash[key] = p
+	return p, nil
+}
