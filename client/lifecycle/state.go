@@ -18,13 +18,20 @@ const (
 	Unknown State = "unknown"
 )
 
-// Basis says what an observation contradicts. Only Card and Protocol can cost trust.
-type Basis string
+// Terminal says that the task is over. No generation allows a terminal state to be left (0.3 §6.1, 7.1; 1.0 §3.1.1).
+func (s State) Terminal() bool {
+	switch s {
+	case Completed, Canceled, Failed, Rejected:
+		return true
+	}
+	return false
+}
 
-// The four bases of a divergence.
-const (
-	Card      Basis = "Card"      // a declared capability is not there
-	Protocol  Basis = "Protocol"  // a MUST of the generation spoken is broken
-	Deadline  Basis = "Deadline"  // our expectation of time was not met
-	Behaviour Basis = "Behaviour" // odd, and no text forbids it
-)
+// Interrupted says that the task waits for its client. It is a proper end of a stream.
+func (s State) Interrupted() bool { return s == InputRequired || s == AuthRequired }
+
+// Active says that the peer has the task in hand.
+func (s State) Active() bool { return s == Submitted || s == Working }
+
+// known tells the eight states that carry information from Unknown and from strings that never went through ParseState.
+func (s State) known() bool { return s.Terminal() || s.Interrupted() || s.Active() }
