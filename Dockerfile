@@ -5,9 +5,10 @@ ENV CGO_ENABLED=0 GOTOOLCHAIN=local
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG TARGETOS TARGETARCH
-RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w" -o /out/manager ./cmd && \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w" -o /out/agentpeer ./cmd/agentpeer
+ARG TARGETOS TARGETARCH VERSION=dev
+RUN export GOOS=$TARGETOS GOARCH=$TARGETARCH && \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/manager ./cmd && \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/agentpeer ./cmd/agentpeer
 
 FROM gcr.io/distroless/static:nonroot
 COPY --from=build /out/manager /out/agentpeer /

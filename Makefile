@@ -11,6 +11,7 @@ SHELL = bash
 ARGS ?=
 FUZZTIME ?= 10m
 IMG ?= agentpeer/manager:dev
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 KUBECTL ?= kubectl
 export DEMO_EXIT FUZZTIME
 
@@ -30,8 +31,8 @@ WITH_ASSETS = assets=$$($(DEVCLUSTER)); export KUBEBUILDER_ASSETS="$$assets";
 
 .PHONY: build
 build: ## Build the operator and the agentpeer command into bin/.
-	go build -o $(BIN)/manager ./cmd
-	go build -o $(BIN)/agentpeer ./cmd/agentpeer
+	go build -ldflags "-X main.version=$(VERSION)" -o $(BIN)/manager ./cmd
+	go build -ldflags "-X main.version=$(VERSION)" -o $(BIN)/agentpeer ./cmd/agentpeer
 
 .PHONY: run
 run: ## Run the operator here against the cluster of your kubeconfig (ARGS="--help" for its flags).
@@ -112,7 +113,7 @@ vuln: $(GOVULNCHECK) $(VULNDB)/index/db.json ## Look for known vulnerabilities i
 
 .PHONY: docker-build
 docker-build: ## Build the operator's image as IMG with docker, podman or buildah.
-	hack/image.sh $(IMG)
+	hack/image.sh $(IMG) $(VERSION)
 
 .PHONY: install
 install: $(KUSTOMIZE) ## Install the CRDs on the cluster of your kubeconfig.
