@@ -128,8 +128,16 @@ func (x *call) tenant() string {
 	return ""
 }
 
+// placed is the task of a message, and where a stream about the message begins in the task's log.
+type placed struct {
+	*task
+	// continued is the task just after the reply, nil if the message began the task.
+	continued *view
+	from      int
+}
+
 // place finds or makes the task of a message. It returns nil if it has answered by itself.
-func (x *call) place(in incoming, work time.Duration, broken bool) *task {
+func (x *call) place(in incoming, work time.Duration, broken bool) *placed {
 	var old *task
 	if in.taskID != "" {
 		old = x.a.find(in.taskID)
@@ -139,12 +147,12 @@ func (x *call) place(in incoming, work time.Duration, broken bool) *task {
 		}
 	}
 	if old == nil {
-		return x.a.begin(x.c, in, work, broken)
+		return &placed{task: x.a.begin(x.c, in, work, broken)}
 	}
 	return x.followUp(old, in, work)
 }
 
-func (x *call) followUp(old *task, in incoming, work time.Duration) *task {
+func (x *call) followUp(old *task, in incoming, work time.Duration) *placed {
 	f, state := x.c.FollowUp, old.now().state
 	switch {
 	case f.NewID && !x.c.exempt(in):
@@ -153,7 +161,7 @@ func (x *call) followUp(old *task, in incoming, work time.Duration) *task {
 		if f.NewContext {
 			in.contextID = ""
 		}
-		return x.a.begin(x.c, in, work, false)
+		return &placed{task: x.a.begin(x.c, in, work, false)}
 	case f.Refuse != 0 && (!f.OnlyWorking || !state.interrupted()):
 		x.fail(f.Refuse, "no messages to this task")
 		return nil
@@ -166,11 +174,14 @@ func (x *call) followUp(old *task, in incoming, work time.Duration) *task {
 		x.fail(-32602, "the task belongs to another context")
 		return nil
 	}
-	old.reply(in)
+	v, from := old.reply(in)
+	if f.NewContext {
+		v.context = newID()
+	}
 	if f.Rewritten {
 		x.out.id = x.a.alias(old)
 	}
-	return old
+	return &placed{task: old, continued: &v, from: from}
 }
 
 // terminalCode of a message to a terminal task.
@@ -208,7 +219,6 @@ func (x *call) send() {
 		x.reply(x.out.said(newID(), in.contextID, x.out.text("pong")), nil)
 		return
 	}
-	followUp := in.taskID != "" && x.a.find(in.taskID) != nil
 	t := x.place(in, x.c.Script.Work.D(), broken)
 	if t == nil {
 		return
@@ -216,13 +226,13 @@ func (x *call) send() {
 	if in.wait && !s.AtOnce {
 		t.settled(x.bothDone())
 	}
-	if followUp && x.c.FollowUp.Message {
+	if t.continued != nil && x.c.FollowUp.Message {
 		x.reply(x.out.said(newID(), t.context, x.out.text("thank you")), nil)
 		return
 	}
 	v := t.snapshot(time.Time{})
-	if followUp && x.c.FollowUp.NewContext {
-		v.context = newID()
+	if t.continued != nil {
+		v.context = t.continued.context
 	}
 	x.reply(x.out.sent(v, in.historyLength, s.Bare), nil)
 }

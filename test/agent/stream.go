@@ -45,23 +45,8 @@ func (x *call) stream() {
 		t.settled(x.bothDone())
 		x.reply(x.out.sent(t.snapshot(time.Time{}), nil, false), nil)
 	default:
-		x.follow(out, t, x.from(t, in), sc)
+		x.follow(out, t.task, t.continued, t.from, sc)
 	}
-}
-
-// from is where in a task's log its newest stream begins: at the Task for a new one, and for a reply at what the reply did.
-func (x *call) from(t *task, in incoming) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.history) > 0 && t.history[0].id == in.messageID && x.out.id == "" {
-		return 0
-	}
-	for i := len(t.log) - 1; i >= 0; i-- {
-		if t.log[i].status.state.interrupted() && t.log[i].kind == evStatus {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // streamConfig is the configuration that holds for this stream: an honest one where the lies are for others.
@@ -131,25 +116,14 @@ func (x *call) resubscribe() {
 		return
 	}
 	x.out.id = p.ID
-	s := t.now().state
-	if s.terminal() && x.c.Generation == V10 {
+	if t.now().state.terminal() && x.c.Generation == V10 {
 		x.fail(-32004, "the task is over")
 		return
 	}
 	sc := x.c.Stream.framing()
 	out := &sse{w: x.w, c: sc}
-	if !x.a.pause(x.c, x.r) {
-		return
-	}
 	v, at := t.join()
-	out.open()
-	if out.event(x.out.envelope(x.q.ID, x.out.taskFrame(v), nil), false) != nil {
-		return
-	}
-	if s := v.status.state; s.terminal() || (s.interrupted() && !sc.HoldInterrupted) {
-		return
-	}
-	x.follow(out, t, at, sc)
+	x.follow(out, t, &v, at, sc)
 }
 
 // framing is what holds for re-attached streams too: form and keeping open, not lies.
@@ -169,26 +143,37 @@ type follower struct {
 	bent bool // the giant event or the malformed one has been sent
 }
 
-func (x *call) follow(out *sse, t *task, from int, sc StreamConfig) {
+// follow streams a task from a place in its log on, the task as it is at that place first if it is given.
+func (x *call) follow(out *sse, t *task, first *view, from int, sc StreamConfig) {
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
 	defer context.AfterFunc(x.a.base, cancel)()
 	x.a.openStream(1)
 	defer x.a.openStream(-1)
 	f := &follower{call: x, t: t, sc: sc, out: out, ctx: ctx}
-	if out.count == 0 && !x.a.pause(x.c, x.r) {
+	if !x.a.pause(x.c, x.r) {
 		return
 	}
 	if !sc.HeadersLate {
 		out.open()
 	}
-	if sleep(ctx, sc.FirstEvent.D()) {
+	if sleep(ctx, sc.FirstEvent.D()) && f.greet(first) {
 		f.run(from)
 	}
 	out.deliver()
 	if x.r.Context().Err() != nil {
 		f.hungUp()
 	}
+}
+
+// greet shows the task as it is; false if that is the end of the stream.
+func (f *follower) greet(v *view) bool {
+	if v == nil {
+		return true
+	}
+	s := v.status.state
+	ends := s.terminal() || (s.interrupted() && !f.sc.HoldInterrupted)
+	return f.send(f.call.out.taskFrame(*v), ends) && !ends
 }
 
 func (a *Agent) openStream(by int) {

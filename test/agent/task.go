@@ -159,17 +159,21 @@ func (t *task) settled(ctx context.Context) {
 
 // reply makes a task that waits work again, before the reply is answered, so that whoever waits for
 // the next rest does not see the last one.
-func (t *task) reply(in incoming) {
+// It returns the task as it then is, and the end of its log.
+func (t *task) reply(in incoming) (view, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.history = append(t.history, in.turn())
 	if t.last().state.interrupted() {
 		t.append(Working, "")
+		select {
+		case t.input <- in:
+		default: // nobody has heard the last sixteen, and nobody will
+		}
 	}
-	select {
-	case t.input <- in:
-	default: // more replies than anyone could mean: the task has the text in its history
-	}
+	v := t.view(time.Time{})
+	v.status = t.last()
+	return v, len(t.log)
 }
 
 // view is a task as GetTask tells it.
