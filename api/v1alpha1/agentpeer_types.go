@@ -67,7 +67,7 @@ type AgentPeerSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/]*//[^/?#]*@')",message="must not carry a user name or password: put credentials into a Secret and name it in auth"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('#')",message="must not carry a fragment: remove everything from the # on"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x20\\\\x7f]')",message="must not contain spaces or control characters: percent-encode them"
-	// +kubebuilder:validation:XValidation:rule="!isURL(self) || self.matches('^[^/]*//[^/?#]*:0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])([/?#]|$)') || url(self).getPort() == ''",message="the port must be a number from 1 to 65535"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || url(self).getPort().size() == 0 || (url(self).getPort().size() <= 5 && int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535)",message="the port must be a number from 1 to 65535"
 	// +optional
 	URL string `json:"url,omitempty"`
 

@@ -8,7 +8,7 @@ import (
 //
 // +kubebuilder:validation:MinLength=8
 // +kubebuilder:validation:MaxLength=262
-// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != ” && self.matches('^[A-Za-z]+://[^/?#@\\\\x00-\\\\x20\\\\x7f]+$')",message="an origin is scheme://host[:port] and nothing after it, such as https://api.example.com"
+// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname().size() > 0 && (url(self).getPort().size() == 0 || (url(self).getPort().size() <= 5 && int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535)) && self.matches('^[A-Za-z]+://[^/?#@\\\\x00-\\\\x20\\\\x7f]+$')",message="an origin is scheme://host[:port] and nothing after it, such as https://api.example.com"
 type Origin string
 
 // ServiceReference names a port of a Service in the namespace of the object.

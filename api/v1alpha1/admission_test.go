@@ -1,0 +1,189 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentpeer/agentpeer/test/apiserver"
+)
+
+// peer makes an AgentPeer of a spec in YAML, without the Go types, as a user's file would.
+func peer(t *testing.T, namespace, spec string) *unstructured.Unstructured {
+	t.Helper()
+	var fields map[string]any
+	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
+		t.Fatalf("reading spec %s: %v", spec, err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "trust.agentpeer.dev/v1alpha1",
+		"kind":       "AgentPeer",
+		"spec":       fields,
+	}}
+	u.SetGenerateName("peer-")
+	u.SetNamespace(namespace)
+	return u
+}
+
+func TestGoodObjectsAreAccepted(t *testing.T) {
+	server := apiserver.For(t)
+	namespace := server.Namespace(t)
+	for name, spec := range map[string]string{
+		"nothing but a url":                     `{url: "https://a.example"}`,
+		"a path and a query":                    `{url: "https://a.example/agents/route?version=2"}`,
+		"an IPv4 address and a port":            `{url: "http://10.0.0.1:8080/"}`,
+		"an IPv6 address and a port":            `{url: "http://[2001:db8::1]:8080/"}`,
+		"an IPv6 address without a port":        `{url: "http://[2001:db8::1]/"}`,
+		"an @ in the path is no user name":      `{url: "https://a.example/@me"}`,
+		"a scheme in capitals":                  `{url: "HTTPS://a.example"}`,
+		"a Service and a named port":            `{serviceRef: {name: a, port: http}}`,
+		"a Service and a port number":           `{serviceRef: {name: a, port: 8080}}`,
+		"a Service, https and a path":           `{serviceRef: {name: a, port: 443, scheme: https, path: /agent}}`,
+		"origins with and without a port":       `{url: "https://a.example", allowedOrigins: ["https://b.example", "http://c.example:8080"]}`,
+		"an origin that is an address":          `{url: "https://a.example", allowedOrigins: ["https://[2001:db8::1]:8443"]}`,
+		"a bearer token":                        `{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {name: s, key: k}}}}`,
+		"a bearer token under the usual key":    `{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {name: s}}}}`,
+		"a CA":                                  `{url: "https://a.example", tls: {caRef: {kind: ConfigMap, name: ca}}}`,
+		"all the ways to write a duration":      `{url: "https://a.example", probes: {behavior: {interval: 1h30m0s, confirmInterval: 1.5s, taskTimeout: 90s, firstEventTimeout: 500ms, idleTimeout: 1.5s}}}`,
+		"trust of exactly three intervals":      `{url: "https://a.example", probes: {behavior: {interval: 1h}}, trust: {duration: 3h}}`,
+		"trust without an interval":             `{url: "https://a.example", trust: {duration: 1m}}`,
+		"an interval without trust":             `{url: "https://a.example", probes: {behavior: {interval: 24h}}}`,
+		"a budget of nothing":                   `{url: "https://a.example", probes: {behavior: {maxTasksPerDay: 0}}}`,
+		"a text, a data and a raw part":         `{url: "https://a.example", probes: {message: {parts: [{text: hi}, {data: {a: [1, {b: null}]}}, {raw: aGk=}]}}}`,
+		"an empty data part":                    `{url: "https://a.example", probes: {message: {parts: [{data: {}}]}}}`,
+		"metadata, as the founding incident":    `{url: "https://a.example", probes: {message: {parts: [{text: hi}], metadata: {tenant: x, "https://ext.example/v1": ""}}}}`,
+		"both fixtures":                         `{url: "https://a.example", probes: {fixtures: {longRunning: {message: {parts: [{text: a}]}}, inputRequired: {message: {parts: [{text: a}]}, reply: {parts: [{text: b}]}}}}}`,
+		"every capability that can be required": `{url: "https://a.example", requiredCapabilities: [Streaming, PushNotifications, ExtendedAgentCard, TaskRetrieval, Cancellation, Continuation, Resubscription, InputModes, Lifecycle]}`,
+		"empty groups":                          `{url: "https://a.example", card: {}, interface: {}, tls: {}, probes: {reachability: {}, behavior: {}, fixtures: {}}, trust: {demoteAfter: {}, demotion: {}}, deadlines: {}, allowedOrigins: [], requiredCapabilities: []}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := server.Client.Create(t.Context(), peer(t, namespace, spec), client.DryRunAll); err != nil {
+				t.Errorf("creating: %v", err)
+			}
+		})
+	}
+}
+
+func TestBadObjectsAreRefusedWithAMessageThatSaysHowToMendThem(t *testing.T) {
+	server := apiserver.For(t)
+	namespace := server.Namespace(t)
+	const secret = `secretRef: {name: s, key: k}`
+	for name, c := range map[string]struct{ spec, field, says string }{
+		"no endpoint":   {`{}`, "spec", "set exactly one of url and serviceRef"},
+		"two endpoints": {`{url: "https://a.example", serviceRef: {name: a, port: http}}`, "spec", "set exactly one of url and serviceRef"},
+
+		"a url without a scheme":       {`{url: "planner.example.com"}`, "spec.url", "must be an absolute http or https URL with a host"},
+		"a url of another scheme":      {`{url: "ftp://a.example"}`, "spec.url", "must be an absolute http or https URL with a host"},
+		"a file":                       {`{url: "file:///etc/passwd"}`, "spec.url", "must be an absolute http or https URL with a host"},
+		"a url without a host":         {`{url: "https:///agents"}`, "spec.url", "must be an absolute http or https URL with a host"},
+		"a url with a port only":       {`{url: "http://:8080/"}`, "spec.url", "must be an absolute http or https URL with a host"},
+		"a url with a user name":       {`{url: "https://user@a.example/"}`, "spec.url", "put credentials into a Secret"},
+		"a url with a password":        {`{url: "https://user:secret@a.example/"}`, "spec.url", "put credentials into a Secret"},
+		"a url with a fragment":        {`{url: "https://a.example/#top"}`, "spec.url", "remove everything from the # on"},
+		"a url with an empty fragment": {`{url: "https://a.example/#"}`, "spec.url", "remove everything from the # on"},
+		"a url with a space":           {`{url: "https://a.example/a b"}`, "spec.url", "percent-encode"},
+		"a url with a line break":      {`{url: "https://a.example/a\nb"}`, "spec.url", "percent-encode"},
+		"a url with port 0":            {`{url: "https://a.example:0/"}`, "spec.url", "port must be a number from 1 to 65535"},
+		"a url with port 70000":        {`{url: "https://a.example:70000/"}`, "spec.url", "port must be a number from 1 to 65535"},
+		"a url with a port in words":   {`{url: "https://a.example:http/"}`, "spec.url", "must be an absolute http or https URL"},
+		"a url that is too long":       {`{url: "https://a.example/` + strings.Repeat("a", 2048) + `"}`, "spec.url", "2048"},
+
+		"a Service without a port":        {`{serviceRef: {name: a}}`, "spec.serviceRef.port", "Required"},
+		"a Service without a name":        {`{serviceRef: {port: http}}`, "spec.serviceRef.name", "Required"},
+		"a Service of another namespace":  {`{serviceRef: {name: other/a, port: http}}`, "spec.serviceRef.name", "should match"},
+		"port 0 of a Service":             {`{serviceRef: {name: a, port: 0}}`, "spec.serviceRef.port", "number from 1 to 65535"},
+		"port 65536 of a Service":         {`{serviceRef: {name: a, port: 65536}}`, "spec.serviceRef.port", "number from 1 to 65535"},
+		"half a port of a Service":        {`{serviceRef: {name: a, port: 80.5}}`, "spec.serviceRef.port", ""},
+		"a port name that is none":        {`{serviceRef: {name: a, port: HTTP_1}}`, "spec.serviceRef.port", "name of a port of the Service"},
+		"an empty port name":              {`{serviceRef: {name: a, port: ""}}`, "spec.serviceRef.port", "name of a port of the Service"},
+		"a relative path of a Service":    {`{serviceRef: {name: a, port: http, path: agent}}`, "spec.serviceRef.path", "must be an absolute path"},
+		"another scheme of a Service":     {`{serviceRef: {name: a, port: http, scheme: grpc}}`, "spec.serviceRef.scheme", `"http", "https"`},
+		"a path that is an authority":     {`{serviceRef: {name: a, port: http, path: //evil.example/}}`, "spec.serviceRef.path", "must be an absolute path"},
+		"a card's path without a slash":   {`{url: "https://a.example", card: {path: v1/card}}`, "spec.card.path", "such as /v1/card"},
+		"a card's path with a query":      {`{url: "https://a.example", card: {path: "/card?x=1"}}`, "spec.card.path", "without query or fragment"},
+		"a card's path with a fragment":   {`{url: "https://a.example", card: {path: "/card#x"}}`, "spec.card.path", "without query or fragment"},
+		"a card's path that is a url":     {`{url: "https://a.example", card: {path: "https://b.example/card"}}`, "spec.card.path", "must be an absolute path"},
+		"a card's path with bad encoding": {`{url: "https://a.example", card: {path: "/%zz"}}`, "spec.card.path", "must be an absolute path"},
+
+		"an origin with a path":        {`{url: "https://a.example", allowedOrigins: ["https://b.example/x"]}`, "spec.allowedOrigins[0]", "scheme://host[:port] and nothing after it"},
+		"an origin with a slash":       {`{url: "https://a.example", allowedOrigins: ["https://b.example/"]}`, "spec.allowedOrigins[0]", "nothing after it"},
+		"an origin without a scheme":   {`{url: "https://a.example", allowedOrigins: ["b.example:443"]}`, "spec.allowedOrigins[0]", "scheme://host[:port]"},
+		"an origin with a user name":   {`{url: "https://a.example", allowedOrigins: ["https://me@b.example"]}`, "spec.allowedOrigins[0]", "scheme://host[:port]"},
+		"an origin that is a wildcard": {`{url: "https://a.example", allowedOrigins: ["*"]}`, "spec.allowedOrigins[0]", ""},
+		"an origin twice":              {`{url: "https://a.example", allowedOrigins: ["https://b.example", "https://b.example"]}`, "spec.allowedOrigins[1]", "Duplicate"},
+		"an origin with port 70000":    {`{url: "https://a.example", allowedOrigins: ["https://b.example:70000"]}`, "spec.allowedOrigins[0]", "scheme://host[:port]"},
+
+		"a binding that is not spoken": {`{url: "https://a.example", interface: {binding: GRPC}}`, "spec.interface.binding", `"JSONRPC"`},
+		"a version that is a number":   {`{url: "https://a.example", interface: {protocolVersion: 1.0}}`, "spec.interface.protocolVersion", "must be of type string"},
+		"a version that is none":       {`{url: "https://a.example", interface: {protocolVersion: v1}}`, "spec.interface.protocolVersion", "should match"},
+		"another source of the url":    {`{url: "https://a.example", interface: {urlFrom: Elsewhere}}`, "spec.interface.urlFrom", `"Card", "Endpoint"`},
+
+		"auth without a type":          {`{url: "https://a.example", auth: {bearer: {` + secret + `}}}`, "spec.auth.type", "Required"},
+		"auth of an unknown type":      {`{url: "https://a.example", auth: {type: Magic, bearer: {` + secret + `}}}`, "spec.auth.type", `"Bearer"`},
+		"auth without its member":      {`{url: "https://a.example", auth: {type: Bearer}}`, "spec.auth", "type Bearer needs the member bearer"},
+		"a Secret without a name":      {`{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {key: k}}}}`, "spec.auth.bearer.secretRef.name", "Required"},
+		"a Secret of elsewhere":        {`{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {name: ../s, key: k}}}}`, "spec.auth.bearer.secretRef.name", "should match"},
+		"a CA of another kind":         {`{url: "https://a.example", tls: {caRef: {kind: Pod, name: ca}}}`, "spec.tls.caRef.kind", `"ConfigMap", "Secret"`},
+		"a mode of probing that isn't": {`{url: "https://a.example", probes: {reachability: {mode: Ping}}}`, "spec.probes.reachability.mode", `"Card", "CardAndTask", "None"`},
+
+		"a duration that is a number":      {`{url: "https://a.example", probes: {behavior: {interval: 60}}}`, "spec.probes.behavior.interval", "must be of type string"},
+		"a duration without a unit":        {`{url: "https://a.example", probes: {behavior: {interval: "60"}}}`, "spec.probes.behavior.interval", "should match"},
+		"a duration of an unknown unit":    {`{url: "https://a.example", probes: {behavior: {interval: 1d}}}`, "spec.probes.behavior.interval", "should match"},
+		"a duration that repeats its unit": {`{url: "https://a.example", probes: {behavior: {interval: 1h1h}}}`, "spec.probes.behavior.interval", "should match"},
+		"a negative duration":              {`{url: "https://a.example", probes: {behavior: {interval: -1h}}}`, "spec.probes.behavior.interval", "should match"},
+		"a duration beyond int64":          {`{url: "https://a.example", probes: {behavior: {interval: 9999999999h}}}`, "spec.probes.behavior.interval", "should match"},
+		"a duration of nothing":            {`{url: "https://a.example", probes: {behavior: {interval: 0s}}}`, "spec.probes.behavior.interval", "must be from 1s to 168h, written like 1h"},
+		"a duration of a year":             {`{url: "https://a.example", probes: {behavior: {interval: 8760h}}}`, "spec.probes.behavior.interval", "must be from 1s to 168h, written like 1h"},
+		"an empty duration":                {`{url: "https://a.example", probes: {behavior: {interval: ""}}}`, "spec.probes.behavior.interval", ""},
+
+		"a confirmation after the next round": {`{url: "https://a.example", probes: {behavior: {interval: 1m, confirmInterval: 2m}}}`, "spec.probes.behavior.confirmInterval", "must not be longer than interval"},
+		"a first event after the task":        {`{url: "https://a.example", probes: {behavior: {taskTimeout: 10s, firstEventTimeout: 20s}}}`, "spec.probes.behavior.firstEventTimeout", "raise taskTimeout or shorten firstEventTimeout"},
+		"a silence longer than the task":      {`{url: "https://a.example", probes: {behavior: {taskTimeout: 10s, idleTimeout: 20s}}}`, "spec.probes.behavior.idleTimeout", "raise taskTimeout or shorten idleTimeout"},
+		"a negative budget":                   {`{url: "https://a.example", probes: {behavior: {maxTasksPerDay: -1}}}`, "spec.probes.behavior.maxTasksPerDay", "greater than or equal to 0"},
+		"a budget beyond int32":               {`{url: "https://a.example", probes: {behavior: {maxTasksPerDay: 3000000000}}}`, "spec.probes.behavior.maxTasksPerDay", "less than or equal to 100000"},
+
+		"a message without parts":       {`{url: "https://a.example", probes: {message: {parts: []}}}`, "spec.probes.message.parts", "at least 1"},
+		"a message of nine parts":       {`{url: "https://a.example", probes: {message: {parts: [` + strings.Repeat("{text: a},", 9) + `]}}}`, "spec.probes.message.parts", "must have at most 8 items"},
+		"a part of nothing":             {`{url: "https://a.example", probes: {message: {parts: [{}]}}}`, "spec.probes.message.parts[0]", "set exactly one of text, data and raw"},
+		"a part of two kinds":           {`{url: "https://a.example", probes: {message: {parts: [{text: a, raw: aGk=}]}}}`, "spec.probes.message.parts[0]", "set exactly one of text, data and raw"},
+		"raw bytes that are not base64": {`{url: "https://a.example", probes: {message: {parts: [{raw: "aGk"}]}}}`, "spec.probes.message.parts[0].raw", ""},
+		"data that is a list":           {`{url: "https://a.example", probes: {message: {parts: [{data: [1]}]}}}`, "spec.probes.message.parts[0].data", "must be of type object"},
+		"a media type that is none":     {`{url: "https://a.example", probes: {message: {parts: [{text: a, mediaType: text}]}}}`, "spec.probes.message.parts[0].mediaType", "should match"},
+		"a text that is too long":       {`{url: "https://a.example", probes: {message: {parts: [{text: ` + strings.Repeat("a", 8193) + `}]}}}`, "spec.probes.message.parts[0].text", "8192"},
+		"a metadata value that is a number": {`{url: "https://a.example", probes: {message: {parts: [{text: a}], metadata: {tenant: 1}}}}`,
+			"spec.probes.message.metadata.tenant", "must be of type string"},
+		"a metadata key with a space": {`{url: "https://a.example", probes: {message: {parts: [{text: a}], metadata: {"a b": x}}}}`,
+			"spec.probes.message.metadata", "keys have 1 to 63 characters"},
+		"a question without a reply": {`{url: "https://a.example", probes: {fixtures: {inputRequired: {message: {parts: [{text: a}]}}}}}`,
+			"spec.probes.fixtures.inputRequired.reply", "Required"},
+		"a long task without a message": {`{url: "https://a.example", probes: {fixtures: {longRunning: {}}}}`, "spec.probes.fixtures.longRunning.message", "Required"},
+
+		"trust that lapses between probes":   {`{url: "https://a.example", probes: {behavior: {interval: 1h}}, trust: {duration: 2h59m}}`, "spec.trust.duration", "raise trust.duration or shorten probes.behavior.interval"},
+		"a mode of trust that isn't":         {`{url: "https://a.example", trust: {mode: Dream}}`, "spec.trust.mode", `"Enforce", "Observe"`},
+		"one contradiction to demote":        {`{url: "https://a.example", trust: {demoteAfter: {diverged: 1}}}`, "spec.trust.demoteAfter.diverged", "greater than or equal to 2"},
+		"more contradictions than rounds":    {`{url: "https://a.example", trust: {demoteAfter: {diverged: 4, ofLast: 3}}}`, "spec.trust.demoteAfter.diverged", "lower diverged or raise ofLast"},
+		"a window that is not remembered":    {`{url: "https://a.example", trust: {demoteAfter: {ofLast: 11}}}`, "spec.trust.demoteAfter.ofLast", "less than or equal to 10"},
+		"a restoration after nothing":        {`{url: "https://a.example", trust: {restoreAfter: 0}}`, "spec.trust.restoreAfter", "greater than or equal to 1"},
+		"a least demotion above the most":    {`{url: "https://a.example", trust: {demotion: {minDuration: 7h, maxDuration: 6h}}}`, "spec.trust.demotion.minDuration", "lower minDuration or raise maxDuration"},
+		"a wait beyond the hard deadline":    {`{url: "https://a.example", deadlines: {wait: 10m, hard: 5m}}`, "spec.deadlines.wait", "lower wait or raise hard"},
+		"a requirement that nobody knows":    {`{url: "https://a.example", requiredCapabilities: [Telepathy]}`, "spec.requiredCapabilities[0]", `"Streaming"`},
+		"a requirement that cannot be shown": {`{url: "https://a.example", requiredCapabilities: [StateTransitionHistory]}`, "spec.requiredCapabilities[0]", "Unsupported value"},
+		"a requirement twice":                {`{url: "https://a.example", requiredCapabilities: [Streaming, Streaming]}`, "spec.requiredCapabilities[1]", "Duplicate"},
+		"suspend in words":                   {`{url: "https://a.example", suspend: "true"}`, "spec.suspend", "must be of type boolean"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := server.Client.Create(t.Context(), peer(t, namespace, c.spec), client.DryRunAll)
+			if err == nil {
+				t.Fatalf("creating %s: accepted, want a refusal at %s", c.spec, c.field)
+			}
+			for _, want := range []string{c.field + ":", c.says} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("creating %.200s:\n%v\ndoes not say %q", c.spec, err, want)
+				}
+			}
+		})
+	}
+}
