@@ -65,10 +65,7 @@ func (p *parser) legacy(top object) []Interface {
 	var list []Interface
 	add := func(entry object, binding json.RawMessage) {
 		in := Interface{Legacy: true, ProtocolVersion: p.version(top["protocolVersion"])}
-		if isNull(binding) {
-			binding = json.RawMessage(`"` + JSONRPC + `"`)
-		}
-		if p.complete(&in, entry, binding) {
+		if p.complete(&in, entry, p.transport(binding)) {
 			list = append(list, in)
 		}
 	}
@@ -79,6 +76,17 @@ func (p *parser) legacy(top object) []Interface {
 		add(entry, entry["transport"])
 	}
 	return list
+}
+
+// transport is a 0.x transport, or JSONRPC where none can be read.
+func (p *parser) transport(raw json.RawMessage) json.RawMessage {
+	if name, ok := readString(raw); ok && bindingName(name) != "" {
+		return raw
+	}
+	if !isNull(raw) {
+		p.warn.add(InterfaceMalformed)
+	}
+	return json.RawMessage(`"` + JSONRPC + `"`)
 }
 
 // entries are the objects of an array; anything else in it is left out.
