@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -68,8 +69,8 @@ func (e Endpoint) version() string {
 	}
 	major, rest, _ := strings.Cut(e.Version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
-	if major != "1" || minor == "" {
-		return "1.0"
+	if _, err := strconv.ParseUint(minor, 10, 16); major != "1" || err != nil {
+		return "1.0" // the card is the peer's text; nothing but a number of its own goes into a header
 	}
 	return major + "." + minor
 }

@@ -78,9 +78,10 @@ func readEnvelope(root value) (env envelope) {
 	return env
 }
 
-// failed: there is an error, and it is not outweighed by a result because it holds no code.
+// failed: there is an error, and it is not outweighed by a result because it holds no code. An error that is a mere text counts
+// only where the rest of the envelope is there: gateways speak so in JSON of their own.
 func (env envelope) failed() bool {
-	if !env.fault.present() {
+	if !env.fault.isObject() && (!env.fault.present() || !env.version.present()) {
 		return false
 	}
 	_, coded := codeOf(env.fault)

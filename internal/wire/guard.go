@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -33,8 +34,9 @@ func (e *blockedError) Error() string { return "address refused: " + e.why }
 // guard decides which addresses may be dialled. It looks at the address that the dialer is about to connect to, after DNS, so
 // no spelling of a host (decimal, hex, a name that resolves to something else the second time) gets past it.
 type guard struct {
-	allow []netip.Prefix
-	hosts map[string]bool
+	allow    []netip.Prefix
+	hosts    map[string]bool
+	resolver *net.Resolver // nil: the machine's
 }
 
 // newGuard checks and normalises what the user opened. 4-in-6 prefixes count as the IPv4 prefixes that they are.
@@ -63,6 +65,12 @@ func hostKey(host, port string) string { return net.JoinHostPort(strings.ToLower
 
 // opens tells whether the user named this host:port, so that it may be at any address but the worst.
 func (g *guard) opens(hostport string) bool { return g.hosts[strings.ToLower(hostport)] }
+
+// dial connects to a host:port within dialTimeout, all its addresses together, trying none that the guard refuses.
+func (g *guard) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout, Resolver: g.resolver, Control: g.control(g.opens(hostport))}
+	return d.DialContext(ctx, network, hostport)
+}
 
 // control is a net.Dialer's Control for one dial.
 func (g *guard) control(open bool) func(network, address string, _ syscall.RawConn) error {

@@ -1,5 +1,7 @@
 package wire
 
+import "strings"
+
 // wrappers are the members of 1.0's union, in the order of preference if a peer sends several.
 var wrappers = []struct {
 	member string
@@ -90,13 +92,12 @@ func (e *Event) readStatus(status value, x expect) {
 
 // fields are the members of any of the four things, of all generations.
 type fields struct {
-	kind, id, taskID, contextID, messageID string
-	role                                   bool
-	status, artifact                       value
-	final                                  *bool
-	parts, history, artifactParts          int
-	hasTaskMembers                         bool // members that a task has and a 0.1 frame has not
-	wrapped                                [4]value
+	kind, id, taskID, contextID, messageID, role string
+	status, artifact                             value
+	final                                        *bool
+	parts, history, artifactParts                int
+	hasTaskMembers                               bool // members that a task has and a 0.1 frame has not
+	wrapped                                      [4]value
 }
 
 func readFields(v value) fields {
@@ -115,7 +116,7 @@ func readFields(v value) fields {
 		case "messageId":
 			f.messageID = m.word()
 		case "role":
-			f.role = m.isString()
+			f.role = m.text()
 		case "status":
 			f.status = m
 		case "artifact":
@@ -167,10 +168,7 @@ func (f fields) union() (kind Kind, inner value, n int) {
 // guess tells what an object is that names its kind in no way. A 0.1 frame is {id, status, final} or {id, artifact}; a task has
 // an id and a status as well, and then the question asked decides.
 func (f fields) guess(x expect) (Kind, Generation) {
-	shape := V01
-	if x.generation == V10 && x.bare || spelledAs10(f.status.get("state").word()) {
-		shape = V10
-	}
+	shape := f.guessShape(x)
 	switch {
 	case f.artifact.isObject():
 		return KindArtifact, shape
@@ -181,8 +179,20 @@ func (f fields) guess(x expect) (Kind, Generation) {
 			return KindStatus, shape
 		}
 		return KindTask, shape
-	case f.role:
+	case f.role != "":
 		return KindMessage, shape
 	}
 	return KindOther, ""
+}
+
+// guessShape goes by the spelling of the enums. Without a sign to the contrary the peer speaks what it said it does.
+func (f fields) guessShape(x expect) Generation {
+	state := f.status.get("state").word()
+	switch {
+	case spelledAs10(state), strings.HasPrefix(f.role, "ROLE_"):
+		return V10
+	case x.generation == V10 && !x.bare && states0[state]:
+		return V01
+	}
+	return x.generation
 }

@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -27,11 +25,8 @@ func newTransport(g *guard, roots *x509.CertPool, headerBytes int64) *http.Trans
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	return &http.Transport{
-		Proxy: nil,
-		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			d := net.Dialer{Timeout: dialTimeout, Control: g.control(g.opens(addr))}
-			return d.DialContext(ctx, network, addr)
-		},
+		Proxy:                  nil,
+		DialContext:            g.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    tlsTimeout,
 		Protocols:              protocols,
