@@ -119,9 +119,17 @@ func (c *client) do(ctx context.Context, a ask) (*reply, error) {
 	}
 }
 
+// askable: http or https, and a host. A card may name anything, a path alone included (C56).
+func askable(u *url.URL) bool {
+	if u == nil || u.Hostname() == "" {
+		return false
+	}
+	return strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")
+}
+
 // once sends one request. Credentials are decided here, for the very URL that is asked.
 func (c *client) once(ctx context.Context, a ask) (*reply, error) {
-	if a.url == nil || a.url.Hostname() == "" || portOf(a.url) == "" {
+	if !askable(a.url) {
 		return nil, &Error{Class: ClassOrigin}
 	}
 	req, err := c.request(ctx, a)

@@ -46,7 +46,7 @@ func newSecret(c Credentials) (*secret, error) {
 	}
 	for _, o := range c.Origins {
 		u, err := url.Parse(o)
-		if err != nil || u.Host == "" || portOf(u) == "" {
+		if err != nil || !askable(u) {
 			return nil, fmt.Errorf("reading credentials: %q is not an origin", o)
 		}
 		s.origins = append(s.origins, originOf(u))
