@@ -251,6 +251,16 @@ type CapabilityStatus struct {
 	// +optional
 	CleanRounds int32 `json:"cleanRounds,omitempty"`
 
+	// relapsed is true where a contradiction was seen again since the demotion: it was no mistake.
+	// +optional
+	Relapsed bool `json:"relapsed,omitempty"`
+
+	// goodSinceTime is since when a capability that was once demoted has behaved. Good conduct pays demotions off.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +optional
+	GoodSinceTime *metav1.Time `json:"goodSinceTime,omitempty"`
+
 	// pairs is the comparison in progress of streams with single-shot controls. Unset where none is.
 	// +optional
 	Pairs *PairedComparison `json:"pairs,omitempty"`
@@ -291,6 +301,18 @@ type PairedComparison struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+
+	// lastDiscordantTime is when one path last failed while the other worked. A day later the comparison is dropped.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +optional
+	LastDiscordantTime *metav1.Time `json:"lastDiscordantTime,omitempty"`
+
+	// score is the evidence against the stream, in hundredths of a nat; negative speaks for it.
+	// +kubebuilder:validation:Minimum=-1000000
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	Score int32 `json:"score,omitempty"`
 
 	// streamOnly counts pairs in which the stream failed and the control worked.
 	// +kubebuilder:validation:Minimum=0
@@ -428,6 +450,13 @@ type CardStatus struct {
 	// noCapabilities is true for a 0.x card without a capabilities member, on which core behaviours only warn.
 	// +optional
 	NoCapabilities bool `json:"noCapabilities,omitempty"`
+
+	// claimsSinceTime is when these claims last took the place of others. Unset while the first ones still stand. Nothing
+	// is demoted within two behavior intervals of it.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +optional
+	ClaimsSinceTime *metav1.Time `json:"claimsSinceTime,omitempty"`
 
 	// interface in use. Unset where none is usable.
 	// +optional
@@ -591,6 +620,19 @@ type RoundsStatus struct {
 	// +optional
 	UsableReason Reason `json:"usableReason,omitempty"`
 
+	// behaviors is how many rounds that run tasks were counted. Every sixth asks the single-shot control.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	// +optional
+	Behaviors int64 `json:"behaviors,omitempty"`
+
+	// controlFailedAt is the value of behaviors when a single-shot control last failed. Unset if none ever did. For ten
+	// such rounds the agent counts as flaky, and more evidence is asked for.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	// +optional
+	ControlFailedAt int64 `json:"controlFailedAt,omitempty"`
+
 	// tasksLast24h is how many tasks probes started at the agent in the last 24 hours. The sum of tasksPerHour.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000000
@@ -610,6 +652,14 @@ type RoundsStatus struct {
 	// +listType=atomic
 	// +optional
 	TasksPerHour []int32 `json:"tasksPerHour,omitempty"`
+
+	// requestedTasksPerHour is the part of tasksPerHour that rounds asked for by users spent, hour by hour.
+	// +kubebuilder:validation:MaxItems=25
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=1000000
+	// +listType=atomic
+	// +optional
+	RequestedTasksPerHour []int32 `json:"requestedTasksPerHour,omitempty"`
 
 	// heldBack says why the next behavior round is held back, if it is.
 	// +optional

@@ -212,6 +212,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: expirationTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: goodSinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: lastOutcome
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Outcome
@@ -257,6 +260,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.agentpeer.agentpeer.api.v1alpha1.RecentOutcome
           elementRelationship: atomic
+    - name: relapsed
+      type:
+        scalar: boolean
     - name: rule
       type:
         scalar: string
@@ -314,6 +320,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: claimsDigest
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ClaimsDigest
+    - name: claimsSinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: declared
       type:
         list:
@@ -543,7 +552,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: controlOnly
       type:
         scalar: numeric
+    - name: lastDiscordantTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: neither
+      type:
+        scalar: numeric
+    - name: score
       type:
         scalar: numeric
     - name: since
@@ -618,6 +633,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.RoundsStatus
   map:
     fields:
+    - name: behaviors
+      type:
+        scalar: numeric
+    - name: controlFailedAt
+      type:
+        scalar: numeric
     - name: heldBack
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Reason
@@ -645,6 +666,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reachableSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: requestedTasksPerHour
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: atomic
     - name: tasksHour
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

@@ -62,6 +62,10 @@ type CapabilityStatusApplyConfiguration struct {
 	DemotedUntil *v1.Time `json:"demotedUntil,omitempty"`
 	// cleanRounds in a row since the demotion; trust.restoreAfter of them lift it.
 	CleanRounds *int32 `json:"cleanRounds,omitempty"`
+	// relapsed is true where a contradiction was seen again since the demotion: it was no mistake.
+	Relapsed *bool `json:"relapsed,omitempty"`
+	// goodSinceTime is since when a capability that was once demoted has behaved. Good conduct pays demotions off.
+	GoodSinceTime *v1.Time `json:"goodSinceTime,omitempty"`
 	// pairs is the comparison in progress of streams with single-shot controls. Unset where none is.
 	Pairs *PairedComparisonApplyConfiguration `json:"pairs,omitempty"`
 }
@@ -240,6 +244,22 @@ func (b *CapabilityStatusApplyConfiguration) WithDemotedUntil(value v1.Time) *Ca
 // If called multiple times, the CleanRounds field is set to the value of the last call.
 func (b *CapabilityStatusApplyConfiguration) WithCleanRounds(value int32) *CapabilityStatusApplyConfiguration {
 	b.CleanRounds = &value
+	return b
+}
+
+// WithRelapsed sets the Relapsed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Relapsed field is set to the value of the last call.
+func (b *CapabilityStatusApplyConfiguration) WithRelapsed(value bool) *CapabilityStatusApplyConfiguration {
+	b.Relapsed = &value
+	return b
+}
+
+// WithGoodSinceTime sets the GoodSinceTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GoodSinceTime field is set to the value of the last call.
+func (b *CapabilityStatusApplyConfiguration) WithGoodSinceTime(value v1.Time) *CapabilityStatusApplyConfiguration {
+	b.GoodSinceTime = &value
 	return b
 }
 

@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // CardStatusApplyConfiguration represents a declarative configuration of the CardStatus type for use
@@ -24,6 +25,9 @@ type CardStatusApplyConfiguration struct {
 	Legacy *bool `json:"legacy,omitempty"`
 	// noCapabilities is true for a 0.x card without a capabilities member, on which core behaviours only warn.
 	NoCapabilities *bool `json:"noCapabilities,omitempty"`
+	// claimsSinceTime is when these claims last took the place of others. Unset while the first ones still stand. Nothing
+	// is demoted within two behavior intervals of it.
+	ClaimsSinceTime *v1.Time `json:"claimsSinceTime,omitempty"`
 	// interface in use. Unset where none is usable.
 	Interface *CardInterfaceApplyConfiguration `json:"interface,omitempty"`
 	// skills of the agent, for routing, the first 16.
@@ -72,6 +76,14 @@ func (b *CardStatusApplyConfiguration) WithLegacy(value bool) *CardStatusApplyCo
 // If called multiple times, the NoCapabilities field is set to the value of the last call.
 func (b *CardStatusApplyConfiguration) WithNoCapabilities(value bool) *CardStatusApplyConfiguration {
 	b.NoCapabilities = &value
+	return b
+}
+
+// WithClaimsSinceTime sets the ClaimsSinceTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClaimsSinceTime field is set to the value of the last call.
+func (b *CardStatusApplyConfiguration) WithClaimsSinceTime(value v1.Time) *CardStatusApplyConfiguration {
+	b.ClaimsSinceTime = &value
 	return b
 }
 

@@ -16,6 +16,10 @@ import (
 type PairedComparisonApplyConfiguration struct {
 	// since is when the comparison began.
 	Since *v1.Time `json:"since,omitempty"`
+	// lastDiscordantTime is when one path last failed while the other worked. A day later the comparison is dropped.
+	LastDiscordantTime *v1.Time `json:"lastDiscordantTime,omitempty"`
+	// score is the evidence against the stream, in hundredths of a nat; negative speaks for it.
+	Score *int32 `json:"score,omitempty"`
 	// streamOnly counts pairs in which the stream failed and the control worked.
 	StreamOnly *int32 `json:"streamOnly,omitempty"`
 	// controlOnly counts pairs in which the control failed and the stream worked.
@@ -37,6 +41,22 @@ func PairedComparison() *PairedComparisonApplyConfiguration {
 // If called multiple times, the Since field is set to the value of the last call.
 func (b *PairedComparisonApplyConfiguration) WithSince(value v1.Time) *PairedComparisonApplyConfiguration {
 	b.Since = &value
+	return b
+}
+
+// WithLastDiscordantTime sets the LastDiscordantTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastDiscordantTime field is set to the value of the last call.
+func (b *PairedComparisonApplyConfiguration) WithLastDiscordantTime(value v1.Time) *PairedComparisonApplyConfiguration {
+	b.LastDiscordantTime = &value
+	return b
+}
+
+// WithScore sets the Score field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Score field is set to the value of the last call.
+func (b *PairedComparisonApplyConfiguration) WithScore(value int32) *PairedComparisonApplyConfiguration {
+	b.Score = &value
 	return b
 }
 

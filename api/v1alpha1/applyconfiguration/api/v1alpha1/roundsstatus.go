@@ -35,12 +35,19 @@ type RoundsStatusApplyConfiguration struct {
 	Usable *bool `json:"usable,omitempty"`
 	// usableReason says why no interface is usable.
 	UsableReason *apiv1alpha1.Reason `json:"usableReason,omitempty"`
+	// behaviors is how many rounds that run tasks were counted. Every sixth asks the single-shot control.
+	Behaviors *int64 `json:"behaviors,omitempty"`
+	// controlFailedAt is the value of behaviors when a single-shot control last failed. Unset if none ever did. For ten
+	// such rounds the agent counts as flaky, and more evidence is asked for.
+	ControlFailedAt *int64 `json:"controlFailedAt,omitempty"`
 	// tasksLast24h is how many tasks probes started at the agent in the last 24 hours. The sum of tasksPerHour.
 	TasksLast24h *int32 `json:"tasksLast24h,omitempty"`
 	// tasksHour is the start of the hour that tasksPerHour begins with.
 	TasksHour *v1.Time `json:"tasksHour,omitempty"`
 	// tasksPerHour counts the tasks of each hour, newest first, beginning with tasksHour. Trailing zeros are left out.
 	TasksPerHour []int32 `json:"tasksPerHour,omitempty"`
+	// requestedTasksPerHour is the part of tasksPerHour that rounds asked for by users spent, hour by hour.
+	RequestedTasksPerHour []int32 `json:"requestedTasksPerHour,omitempty"`
 	// heldBack says why the next behavior round is held back, if it is.
 	HeldBack *apiv1alpha1.Reason `json:"heldBack,omitempty"`
 }
@@ -131,6 +138,22 @@ func (b *RoundsStatusApplyConfiguration) WithUsableReason(value apiv1alpha1.Reas
 	return b
 }
 
+// WithBehaviors sets the Behaviors field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Behaviors field is set to the value of the last call.
+func (b *RoundsStatusApplyConfiguration) WithBehaviors(value int64) *RoundsStatusApplyConfiguration {
+	b.Behaviors = &value
+	return b
+}
+
+// WithControlFailedAt sets the ControlFailedAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ControlFailedAt field is set to the value of the last call.
+func (b *RoundsStatusApplyConfiguration) WithControlFailedAt(value int64) *RoundsStatusApplyConfiguration {
+	b.ControlFailedAt = &value
+	return b
+}
+
 // WithTasksLast24h sets the TasksLast24h field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TasksLast24h field is set to the value of the last call.
@@ -153,6 +176,16 @@ func (b *RoundsStatusApplyConfiguration) WithTasksHour(value v1.Time) *RoundsSta
 func (b *RoundsStatusApplyConfiguration) WithTasksPerHour(values ...int32) *RoundsStatusApplyConfiguration {
 	for i := range values {
 		b.TasksPerHour = append(b.TasksPerHour, values[i])
+	}
+	return b
+}
+
+// WithRequestedTasksPerHour adds the given value to the RequestedTasksPerHour field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequestedTasksPerHour field.
+func (b *RoundsStatusApplyConfiguration) WithRequestedTasksPerHour(values ...int32) *RoundsStatusApplyConfiguration {
+	for i := range values {
+		b.RequestedTasksPerHour = append(b.RequestedTasksPerHour, values[i])
 	}
 	return b
 }
