@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"time"
+
+	"github.com/agentpeer/agentpeer/internal/card"
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// Job is one round to run.
+type Job struct {
+	Target     Target
+	Generation int64
+	Round      int64
+	Kind       trust.RoundKind
+	// CardAndTask asks GetTask for an id that cannot exist as part of reachability; else the card only. NoReach skips the tier.
+	CardAndTask, NoReach bool
+	Ask                  []trust.Capability
+	// Control asks the single-shot control although the stream is good; Pair in pair mode.
+	Control bool
+	// KnownDigest is the digest of the claims that current verdicts rest on; ETag of the card last read.
+	KnownDigest string
+	ETag        string
+	// Known is what the card last read led to. A reachability round needs it to ask with If-None-Match: where the card has not changed, it
+	// is not served again, and Known says whom to ask. Nil: the card is read whole.
+	Known *Known
+	// Doubt lists capabilities that one more contradiction would demote: the card is fetched afresh before it is reported.
+	Doubt []trust.Capability
+}
+
+// Known is what the last round that read a card made of it.
+type Known struct {
+	Interface card.Interface
+	// Generation that the interface really speaks.
+	Generation wire.Generation
+	Claims     trust.Claims
+}
+
+// Report is what one job found.
+type Report struct {
+	Key        string
+	Target     string
+	Generation int64
+	Round      trust.Round
+	// Card is nil if none was read, or none changed (NotModified).
+	Card         *card.Card
+	ETag         string
+	CardWarnings []card.Warning
+	// Interface in use; nil if none is. WireGeneration is what it really speaks.
+	Interface      *card.Interface
+	WireGeneration wire.Generation
+	// Orphans are tasks we began and could neither finish nor cancel.
+	Orphans []Orphan
+	// RetryAfter that the peer asked for.
+	RetryAfter time.Duration
+}
+
+// Orphan is a task left behind. ID passed the safe alphabet, or is its hash.
+type Orphan struct {
+	ID    string
+	Since time.Time
+}
+
+// Env is what rounds share: the guard's settings of the operator, the user agent, the trace.
+type Env struct {
+	UserAgent string
+	Limits    wire.Limits
+	Trace     func(wire.Exchange)
+	// Progress, if set, is told in a few words what a round is doing (for people who wait).
+	Progress func(string)
+}

@@ -1,0 +1,133 @@
+package probe
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentpeer/agentpeer/client/lifecycle"
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// ledger counts the tasks that a round began and remembers those that may still run. Safe for concurrent use.
+type ledger struct {
+	mu    sync.Mutex
+	tasks int
+	open  []begun
+}
+
+// begun is a task that may still run.
+type begun struct {
+	id    string
+	since time.Time
+	rpc   *wire.JSONRPC
+}
+
+// count one message that may have reached the peer's handler.
+func (l *ledger) count() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tasks++
+}
+
+func (l *ledger) spent() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tasks
+}
+
+// told notes what is known of a task: it is open from its first sight until a terminal state is seen of it.
+func (l *ledger) told(rpc *wire.JSONRPC, id string, s lifecycle.State, now time.Time) {
+	if id == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.open, func(b begun) bool { return b.id == id })
+	switch {
+	case s.Terminal() && i >= 0:
+		l.open = slices.Delete(l.open, i, i+1)
+	case !s.Terminal() && i < 0 && len(l.open) < maxOpen:
+		l.open = append(l.open, begun{id: id, since: now, rpc: rpc})
+	}
+}
+
+// closed notes that a task needs no cleaning up.
+func (l *ledger) closed(id string) { l.told(nil, id, lifecycle.Canceled, time.Time{}) }
+
+// maxOpen bounds what we clean up after: a peer may name as many tasks as it likes.
+const maxOpen = 16
+
+func (l *ledger) left() []begun {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.open)
+}
+
+// cleanupTimeout bounds the end of a round, ctx ended or not.
+const cleanupTimeout = 10 * time.Second
+
+// cleanUp cancels every task that may still run and returns those that it could not. It works on although ctx has ended, but not for
+// long: a round that was called off still owes the peer its tidiness.
+func (s *session) cleanUp(ctx context.Context) []Orphan {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(cleanupTimeout, s.timing.FirstEvent+s.timing.Settle))
+	defer cancel()
+	var orphans []Orphan
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, b := range s.ledger.left() {
+		all.Go(func() {
+			if s.ended(ctx, b) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			orphans = append(orphans, Orphan{ID: safeID(b.id), Since: b.since})
+		})
+	}
+	all.Wait()
+	slices.SortFunc(orphans, func(a, b Orphan) int { return a.Since.Compare(b.Since) })
+	return orphans
+}
+
+// ended cancels a task and says whether it is over, or gone.
+func (s *session) ended(ctx context.Context, b begun) bool {
+	a, err := b.rpc.CancelTask(ctx, b.id)
+	if err == nil && over(a) {
+		return true
+	}
+	for range 3 {
+		a, err = b.rpc.GetTask(ctx, b.id, nil)
+		if err == nil && over(a) {
+			return true
+		}
+		if err != nil || !pause(ctx, s.timing.Settle/3) {
+			return false
+		}
+	}
+	return false
+}
+
+// over: a terminal state, or a task that the peer does not know (any more).
+func over(a *wire.Answer) bool {
+	if a.Err != nil {
+		return a.Err.Code == codeTaskNotFound
+	}
+	return stateOf(a.RawState).Terminal()
+}
+
+// safe is what a task id may consist of to be shown.
+var safe = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
+
+// safeID is the id if it fits the safe alphabet, else its hash: no peer text reaches a report.
+func safeID(id string) string {
+	if safe.MatchString(id) {
+		return id
+	}
+	h := sha256.Sum256([]byte(id))
+	return "sha256:" + hex.EncodeToString(h[:8])
+}

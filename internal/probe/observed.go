@@ -1,0 +1,103 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// maxObserved bounds the account of one observation.
+const maxObserved = 24
+
+type entry struct {
+	at   time.Duration
+	text string
+}
+
+// account lists what was seen, in order of time, for people: "working@12ms", "GetTask:completed@310ms", "end@311ms". prefix tells one
+// exchange from another of the same round ("2:").
+func (t *tape) account(prefix string) []string {
+	var all []entry
+	for _, m := range t.Marks {
+		all = append(all, entry{m.At, m.text(t)})
+	}
+	for _, l := range t.Looks {
+		all = append(all, entry{l.At, "GetTask:" + l.text()})
+	}
+	for _, l := range t.Cancels {
+		all = append(all, entry{l.Asked, "cancel"}, entry{l.At, "CancelTask:" + l.text()})
+	}
+	switch {
+	case t.Fail != nil:
+		all = append(all, entry{t.EndAt, failText(t.Fail)})
+	case t.Left != leftNot:
+		all = append(all, entry{t.LeftAt, "left"})
+	case t.Streamed && !t.Open:
+		all = append(all, entry{t.EndAt, string(t.End)})
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return int(a.at - b.at) })
+	out := make([]string, 0, len(all))
+	for _, e := range all {
+		out = append(out, fmt.Sprintf("%s%s@%s", prefix, e.text, offset(e.at)))
+	}
+	return shorten(out)
+}
+
+// shorten keeps the beginning and the end of a long account.
+func shorten(list []string) []string {
+	if len(list) <= maxObserved {
+		return list
+	}
+	head, tail := maxObserved*2/3, maxObserved/3-1
+	out := slices.Clone(list[:head])
+	out = append(out, fmt.Sprintf("(%d more)", len(list)-head-tail))
+	return append(out, list[len(list)-tail:]...)
+}
+
+func (m mark) text(t *tape) string {
+	s := string(m.Kind)
+	switch m.Kind {
+	case wire.KindTask, wire.KindStatus:
+		if m.State != "" {
+			s = string(m.State)
+		}
+	case wire.KindError:
+		s = fmt.Sprintf("error %d", m.Code)
+	}
+	if m.Count > 1 {
+		s = fmt.Sprintf("%s x%d", s, m.Count)
+	}
+	if !t.Own(m) && m.Kind != wire.KindMessage {
+		s = "other task:" + s
+	}
+	return s
+}
+
+func (l look) text() string {
+	switch {
+	case l.Fail != nil:
+		return failText(l.Fail)
+	case l.Code != 0:
+		return fmt.Sprintf("error %d", l.Code)
+	case l.State != "":
+		return string(l.State)
+	}
+	return string(l.Kind)
+}
+
+func failText(e *wire.Error) string {
+	if e.Status != 0 {
+		return fmt.Sprintf("HTTP %d", e.Status)
+	}
+	return string(e.Class)
+}
+
+// offset writes a duration in whole milliseconds below ten seconds, else in tenths of a second.
+func offset(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1fs", d.Seconds())
+}

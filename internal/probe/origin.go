@@ -1,0 +1,21 @@
+package probe
+
+import (
+	"net/url"
+	"strings"
+)
+
+// allowed says whether an interface may be asked at all: the card is hostile input, so its interfaces stay on the origin that the spec
+// names, or on one that the spec allows (C109).
+func (t *Target) allowed(u *url.URL) bool {
+	origin := originOf(u)
+	if strings.EqualFold(origin, originOf(t.URL)) {
+		return true
+	}
+	for _, text := range t.AllowedOrigins {
+		if o, err := url.Parse(text); err == nil && o.Host != "" && strings.EqualFold(originOf(o), origin) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,134 @@
+package probe
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+// question is one thing that can be asked of a peer.
+type question struct {
+	capability trust.Capability
+	// cost in tasks that reach the handler, at worst.
+	cost int
+	// bound of the time it takes.
+	bound func(Timing) time.Duration
+	// ask measures and judges. Those that share the round's one exchange find it in the asking.
+	ask func(context.Context, *session, *asking) trust.Observation
+}
+
+// questions is the table. Streaming's cost is a stream, the control and a second stream; the control by itself costs no more than that.
+// TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked.
+var questions = []question{
+	{trust.Streaming, 3, streamingBound, askStreaming},
+	{trust.TaskRetrieval, 1, exchangeBound, askRetrieval},
+	{trust.Lifecycle, 1, exchangeBound, askLifecycle},
+}
+
+// Costs tells the worst cost of asking each capability, in tasks that reach the handler, and of the control. The control is part of
+// Streaming's worst cost already.
+func Costs() (cost map[trust.Capability]int, control int) {
+	cost = map[trust.Capability]int{}
+	for _, q := range questions {
+		cost[q.capability] = q.cost
+	}
+	return cost, 0
+}
+
+// Questions lists the capabilities that can be asked, sorted.
+func Questions() []trust.Capability {
+	var list []trust.Capability
+	for _, q := range questions {
+		list = append(list, q.capability)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// asking is what the questions of one round share.
+type asking struct {
+	r        *round
+	exchange *exchange
+}
+
+// ask asks each question of the job, in the order of the table. A question that panics is Inconclusive and takes no other with it.
+func (r *round) ask(ctx context.Context, s *session) {
+	a := &asking{r: r}
+	for _, q := range questions {
+		if r.asked(q.capability) {
+			r.observations = append(r.observations, a.one(ctx, s, q))
+		}
+	}
+	for _, c := range r.job.Ask {
+		if !slices.ContainsFunc(questions, func(q question) bool { return q.capability == c }) {
+			r.observations = append(r.observations, unlearned(trust.Observation{Capability: c}, trust.ReasonNotExercised,
+				"there is no question for this yet"))
+		}
+	}
+}
+
+func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Observation) {
+	defer func() {
+		if recover() != nil {
+			o = unlearned(trust.Observation{Capability: q.capability}, trust.ReasonPanicked, "a fault of the prober's own ended this question")
+		}
+	}()
+	if ctx.Err() != nil {
+		return unlearned(trust.Observation{Capability: q.capability}, trust.ReasonProbeDeadlineExceeded, "the round ended before this was asked")
+	}
+	o = q.ask(ctx, s, a)
+	o.Capability = q.capability
+	o.Warnings = unique(o.Warnings)
+	return o
+}
+
+func (a *asking) needs(c trust.Capability) bool { return a.r.asked(c) }
+
+// shared is the round's one exchange, made by whoever needs it first: a stream where streaming is declared, else the single-shot control.
+func (a *asking) shared(ctx context.Context, s *session) *exchange {
+	if a.exchange != nil {
+		return a.exchange
+	}
+	deep := a.needs(trust.Lifecycle)
+	if a.r.declared(trust.Streaming) {
+		a.exchange = s.observeStreaming(ctx, deep)
+	} else {
+		a.exchange = s.observeControl(ctx, deep)
+	}
+	return a.exchange
+}
+
+// streamingBound: two streams and a control to the end, with their looks, the repetition, and a stream picked up again.
+func streamingBound(t Timing) time.Duration {
+	return 4*(t.Task+t.FirstEvent) + 3*lookBound(t) + t.Repeat + 8*t.FirstEvent
+}
+
+func exchangeBound(t Timing) time.Duration { return t.Task + t.FirstEvent + lookBound(t) }
+
+func lookBound(t Timing) time.Duration { return 6*t.FirstEvent + 4*t.Settle }
+
+func askStreaming(ctx context.Context, s *session, a *asking) trust.Observation {
+	if !a.r.declared(trust.Streaming) {
+		return s.undeclared(ctx)
+	}
+	o := a.shared(ctx, s).streaming()
+	o.ProbedWith = s.probedWith(s.job.Target.Fixtures.Message)
+	if o.Confirmed && (o.Reason == trust.ReasonMethodNotFound || o.Reason == trust.ReasonProtocolGenerationMismatch) && !a.exchange.partly {
+		a.r.unusable = true
+	}
+	return o
+}
+
+func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation {
+	o := judgeRetrieval(a.shared(ctx, s).followed())
+	o.ProbedWith = s.probedWith(s.job.Target.Fixtures.Message)
+	return o
+}
+
+func askLifecycle(ctx context.Context, s *session, a *asking) trust.Observation {
+	o := judgeLifecycle(a.shared(ctx, s).followed())
+	o.ProbedWith = s.probedWith(s.job.Target.Fixtures.Message)
+	return o
+}

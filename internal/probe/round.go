@@ -1,0 +1,267 @@
+package probe
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/agentpeer/agentpeer/internal/card"
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+// Run runs one round to its end: target in, report out. It never panics, always returns within Bound(job), and leaves no task of its own
+// behind that it could cancel; those it could not are in the report. Everything that goes wrong is an outcome in the report.
+func Run(ctx context.Context, env Env, job Job) (rep Report) {
+	r := &round{job: job, started: time.Now()}
+	defer func() {
+		if recover() != nil {
+			rep = r.panicked()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, Bound(job)-cleanupTimeout)
+	defer cancel()
+	s, err := open(env, job)
+	if err != nil {
+		r.reach = unlearned(trust.Observation{}, trust.ReasonInternal, "the target's settings cannot be used")
+		return r.report(nil)
+	}
+	defer s.close()
+	r.run(ctx, s)
+	r.orphans = s.cleanUp(ctx)
+	return r.report(s)
+}
+
+// Bound is the longest that Run of this job may take.
+func Bound(job Job) time.Duration {
+	t := job.Target.Timing
+	b := cleanupTimeout + 2*t.FirstEvent + maxInterfaces*8*t.FirstEvent + t.Repeat
+	if job.Kind != trust.Behavior {
+		return b
+	}
+	for _, q := range questions {
+		if slices.Contains(job.Ask, q.capability) {
+			b += q.bound(t)
+		}
+	}
+	return b + 2*t.FirstEvent // the card once more before a demotion
+}
+
+// round gathers what one round learns.
+type round struct {
+	job          Job
+	started      time.Time
+	fetched      fetched
+	claims       trust.Claims
+	contact      contact
+	reach        trust.Observation
+	unusable     bool
+	observations []trust.Observation
+	orphans      []Orphan
+}
+
+// run is the story of a round: the card, an interface, reachability, and then the questions.
+func (r *round) run(ctx context.Context, s *session) {
+	s.progress("reading the card")
+	if !r.readCard(ctx, s) || !r.findInterface(ctx, s) || r.job.Kind != trust.Behavior {
+		r.unasked()
+		return
+	}
+	if r.reach.Outcome != trust.Honored {
+		r.unasked()
+		return
+	}
+	r.ask(ctx, s)
+	r.confirm(ctx, s)
+}
+
+// readCard reads the card, or takes what is known of it where it has not changed. It says whether there is one.
+func (r *round) readCard(ctx context.Context, s *session) bool {
+	etag := ""
+	if r.job.Known != nil && r.job.Kind == trust.Reachability {
+		etag = r.job.ETag // a behaviour round reads the card itself: its modes shape the probes
+	}
+	r.fetched = s.fetchCard(ctx, etag)
+	if r.fetched.reason != "" {
+		r.reach = unlearned(trust.Observation{Rule: "wire 6"}, r.fetched.reason, r.fetched.text)
+		r.contact.retry = r.fetched.retry
+		return false
+	}
+	s.card = r.fetched.card
+	if s.card == nil && r.job.Known == nil {
+		r.reach = unlearned(trust.Observation{Rule: "wire 6"}, trust.ReasonCardUnavailable, "the card came as not modified, and none was known")
+		return false
+	}
+	return true
+}
+
+// findInterface settles on an interface and a dialect and says whether one was reached.
+func (r *round) findInterface(ctx context.Context, s *session) bool {
+	s.progress("reaching the endpoint")
+	if s.card == nil {
+		r.reachKnown(ctx, s)
+	} else if !r.reachCard(ctx, s) {
+		return false
+	}
+	if r.contact.refusal != nil {
+		r.confirmRefusal(ctx, s)
+	}
+	r.reach.Observed = nil
+	return r.reach.Outcome == trust.Honored
+}
+
+// reachKnown: the card has not changed, so the interface that was in use is asked again.
+func (r *round) reachKnown(ctx context.Context, s *session) {
+	k := r.job.Known
+	r.claims = k.Claims
+	r.contact = s.tryInterface(ctx, k.Interface)
+	r.reach = r.contact.reach
+}
+
+func (r *round) reachCard(ctx context.Context, s *session) bool {
+	list, why := s.card.Usable(r.job.Target.Preference)
+	if len(list) == 0 {
+		r.unusable = true
+		r.reach = unlearned(trust.Observation{Rule: "C99"}, why, "the card names no interface of a binding and version that is spoken here")
+		if len(s.card.Interfaces) > 0 {
+			r.claims = s.card.Claims(s.card.Interfaces[0])
+		} else {
+			r.claims = trust.Claims{Digest: s.card.Digest, Declared: s.card.Declared}
+		}
+		return false
+	}
+	r.claims = s.card.Claims(list[0])
+	r.contact = s.findInterface(ctx, list)
+	r.reach = r.contact.reach
+	if r.contact.in != nil {
+		s.speak(*r.contact.in, r.contact.generation)
+		r.claims = s.card.Claims(*r.contact.in)
+	}
+	return true
+}
+
+// confirmRefusal asks an endpoint that knows no method of its declared dialect again, on a new connection and not before Timing.Repeat,
+// and charges Streaming with it where that is declared (C35, C37).
+func (r *round) confirmRefusal(ctx context.Context, s *session) {
+	m := r.contact.refusal
+	o := diverged(trust.Observation{Capability: trust.Streaming, Explicit: true}, m.reason, m.basis, m.rule, m.text)
+	fresh := s.fresh()
+	defer fresh.Client.Close()
+	if pause(ctx, s.timing.Repeat) {
+		again := s.knows(ctx, fresh)
+		switch {
+		case again == nil:
+			r.reach = unlearned(r.reach, trust.ReasonReplicaInconsistency, m.text+"; on a new connection they were")
+			return
+		case again.Fail == nil:
+			o.Confirmed, r.unusable = true, true
+			o.Message += "; again on a new connection"
+		}
+	}
+	if r.job.Kind == trust.Behavior && r.asked(trust.Streaming) && r.declared(trust.Streaming) {
+		r.observations = append(r.observations, o)
+		r.confirm(ctx, s)
+	}
+}
+
+func (r *round) asked(c trust.Capability) bool { return slices.Contains(r.job.Ask, c) }
+
+func (r *round) declared(c trust.Capability) bool { return r.claims.Declared[c] == trust.Declared }
+
+// unasked notes why nothing was asked: each capability asked for gets the reason that held the round up.
+func (r *round) unasked() {
+	if r.job.Kind != trust.Behavior {
+		return
+	}
+	for _, c := range r.job.Ask {
+		if slices.ContainsFunc(r.observations, func(o trust.Observation) bool { return o.Capability == c }) {
+			continue
+		}
+		o := unlearned(trust.Observation{Capability: c, Rule: r.reach.Rule}, r.reach.Reason, r.reach.Message)
+		if r.reach.Outcome == trust.Honored || r.reach.Reason == "" {
+			o = unlearned(o, trust.ReasonInternal, "the round ended before this was asked")
+		}
+		r.observations = append(r.observations, o)
+	}
+}
+
+// confirm reads the card afresh before a contradiction is reported that may demote: other claims, and nothing was learned (design 4.4).
+func (r *round) confirm(ctx context.Context, s *session) {
+	var digest string
+	for i, o := range r.observations {
+		if o.Outcome != trust.Diverged || !(slices.Contains(r.job.Doubt, o.Capability) || o.Explicit && o.Confirmed) {
+			continue
+		}
+		if digest == "" {
+			f := s.fetchCard(ctx, "")
+			if f.card == nil {
+				r.observations[i] = inconclusive(o, f.reason, o.Message+"; the card could not be read again to be sure")
+				continue
+			}
+			digest = f.card.Digest
+		}
+		if digest != r.claims.Digest {
+			r.observations[i] = inconclusive(o, trust.ReasonCardChanged, o.Message+"; the card's claims changed meanwhile")
+		}
+	}
+}
+
+// inconclusive turns an observation into one from which nothing was learned, keeping its account.
+func inconclusive(o trust.Observation, reason trust.Reason, message string) trust.Observation {
+	o.Basis, o.Explicit, o.Confirmed, o.Pair = "", false, false, nil
+	return unlearned(o, reason, message)
+}
+
+// cardWarnings are the card's own, and how it was found.
+func (r *round) cardWarnings() []card.Warning {
+	list := slices.Clone(r.fetched.card.Warnings)
+	if r.fetched.legacy {
+		list = append(list, card.LegacyCardPath)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (r *round) report(s *session) Report {
+	rep := Report{
+		Key:        r.job.Target.Key,
+		Target:     r.job.Target.ID,
+		Generation: r.job.Generation,
+		ETag:       r.fetched.etag,
+		Card:       r.fetched.card,
+		Orphans:    r.orphans,
+		RetryAfter: r.contact.retry,
+		Round: trust.Round{
+			Number:       r.job.Round,
+			Kind:         r.job.Kind,
+			Started:      r.started,
+			Finished:     time.Now(),
+			Claims:       r.claims,
+			Reach:        r.reach,
+			Usable:       !r.unusable,
+			Observations: r.observations,
+		},
+	}
+	if r.job.Kind == trust.Behavior {
+		rep.Round.Asked = slices.Clone(r.job.Ask)
+	}
+	if r.fetched.card != nil {
+		rep.CardWarnings = r.cardWarnings()
+	}
+	if r.contact.in != nil {
+		rep.Interface = r.contact.in
+		rep.WireGeneration = r.contact.generation
+	}
+	if s != nil {
+		rep.Round.Tasks = s.ledger.spent()
+	}
+	return rep
+}
+
+// panicked is the report of a round that a fault of ours ended: nothing was learned, and nobody is charged.
+func (r *round) panicked() Report {
+	r.observations = nil
+	r.reach = unlearned(trust.Observation{}, trust.ReasonPanicked, "a fault of the prober's own ended this round")
+	r.unusable = false
+	r.unasked()
+	return r.report(nil)
+}

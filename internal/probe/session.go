@@ -1,0 +1,102 @@
+package probe
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/agentpeer/agentpeer/internal/card"
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// session is the conversation of one round with one peer: whom we talk to, in which dialect, and what we began there.
+type session struct {
+	job    Job
+	timing Timing
+	env    Env
+	client *wire.Client
+	card   *card.Card
+	in     card.Interface
+	rpc    *wire.JSONRPC
+	ledger ledger
+}
+
+// open makes the session's client. It opens no connection yet.
+func open(env Env, job Job) (*session, error) {
+	t := job.Target
+	c, err := wire.NewClient(wire.Options{
+		Allow:       t.Allow,
+		AllowHosts:  t.AllowHosts,
+		Credentials: t.Credentials,
+		UserAgent:   env.UserAgent,
+		Limits:      env.Limits,
+		RootCAs:     t.RootCAs,
+		Trace:       env.Trace,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to %q: %w", t.Key, err)
+	}
+	return &session{job: job, timing: t.Timing, env: env, client: c}, nil
+}
+
+func (s *session) close() { s.client.Close() }
+
+// speak settles on an interface and a dialect.
+func (s *session) speak(in card.Interface, g wire.Generation) {
+	s.in = in
+	s.rpc = s.dialect(in, g)
+}
+
+// dialect is an interface spoken to in a generation of our choice.
+func (s *session) dialect(in card.Interface, g wire.Generation) *wire.JSONRPC {
+	e := wire.Endpoint{URL: in.URL, Generation: g, Tenant: in.Tenant}
+	if g == wire.V10 {
+		e.Version = in.ProtocolVersion
+		if in.Generation() != string(wire.V10) {
+			e.Version = ""
+		}
+	}
+	return &wire.JSONRPC{Client: s.client, Endpoint: e}
+}
+
+func (s *session) generation() wire.Generation { return s.rpc.Endpoint.Generation }
+
+// fresh is the same dialect on connections of its own. Close its client when done.
+func (s *session) fresh() *wire.JSONRPC {
+	return &wire.JSONRPC{Client: s.client.Fresh(), Endpoint: s.rpc.Endpoint}
+}
+
+// unary bounds one short call.
+func (s *session) unary(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.timing.FirstEvent)
+}
+
+func (s *session) progress(words string) {
+	if s.env.Progress != nil {
+		s.env.Progress(words)
+	}
+}
+
+// pause waits, or says false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// newID is a random UUID: of messages, of tasks in 0.1, and of the task that cannot exist.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
