@@ -106,11 +106,14 @@ type AgentPeerSpec struct {
 	Probes Probes `json:"probes,omitzero"`
 
 	// trust says how strictly observations are judged and how long trust lasts.
+	// +kubebuilder:validation:XValidation:rule="!has(self.demoteAfter) || !has(self.demoteAfter.diverged) || !has(self.demoteAfter.ofLast) || self.demoteAfter.diverged <= self.demoteAfter.ofLast",message="diverged must not exceed ofLast: lower diverged or raise ofLast",fieldPath=".demoteAfter.diverged"
+	// +kubebuilder:validation:XValidation:rule="!has(self.demotion) || !has(self.demotion.minDuration) || !has(self.demotion.maxDuration) || duration(self.demotion.minDuration) <= duration(self.demotion.maxDuration)",message="minDuration must not be longer than maxDuration: lower minDuration or raise maxDuration",fieldPath=".demotion.minDuration"
 	// +optional
 	Trust TrustPolicy `json:"trust,omitzero"`
 
 	// deadlines are how long a caller should wait for a task of this agent. They are passed on in
 	// status.decision.deadlines, and probes use them too. Passing one never costs trust.
+	// +kubebuilder:validation:XValidation:rule="!has(self.wait) || !has(self.hard) || duration(self.wait) <= duration(self.hard)",message="wait must not be longer than hard: lower wait or raise hard",fieldPath=".wait"
 	// +optional
 	Deadlines Deadlines `json:"deadlines,omitzero"`
 

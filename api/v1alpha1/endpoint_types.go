@@ -16,7 +16,7 @@ type ServiceReference struct {
 	// name of the Service, in the namespace of this object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a Service in this namespace: lower-case letters, digits and -, without a namespace or domain"
 	// +required
 	Name string `json:"name"`
 
@@ -61,7 +61,7 @@ type InterfaceSelection struct {
 	// protocolVersion to use, such as "1.0" or "0.3" (in quotes, or YAML reads a number). Unset: the newest that is
 	// spoken.
 	// +kubebuilder:validation:MaxLength=11
-	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}[.][0-9]{1,3}([.][0-9]{1,3})?$')",message="must be a version of the protocol in quotes, such as \"1.0\""
 	// +optional
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
 
@@ -117,14 +117,14 @@ type SecretKeyReference struct {
 	// name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be the name of an object in this namespace: lower-case letters, digits, - and ."
 	// +required
 	Name string `json:"name"`
 
 	// key in the Secret. Default "token".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",message="must be a key: letters, digits, - _ and ."
 	// +kubebuilder:default=token
 	// +optional
 	Key string `json:"key,omitempty"`
@@ -147,14 +147,14 @@ type CAReference struct {
 	// name of that object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="must be the name of an object in this namespace: lower-case letters, digits, - and ."
 	// +required
 	Name string `json:"name"`
 
 	// key in it. Default "ca.crt".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",message="must be a key: letters, digits, - _ and ."
 	// +kubebuilder:default=ca.crt
 	// +optional
 	Key string `json:"key,omitempty"`

@@ -13,6 +13,9 @@ type Probes struct {
 	Reachability ReachabilityProbe `json:"reachability,omitzero"`
 
 	// behavior are the rounds that run real tasks, which cost the agent's owner money.
+	// +kubebuilder:validation:XValidation:rule="!has(self.confirmInterval) || !has(self.interval) || duration(self.confirmInterval) <= duration(self.interval)",message="confirmInterval must not be longer than interval: it brings the next round forward",fieldPath=".confirmInterval"
+	// +kubebuilder:validation:XValidation:rule="!has(self.taskTimeout) || !has(self.firstEventTimeout) || duration(self.firstEventTimeout) <= duration(self.taskTimeout)",message="firstEventTimeout must not be longer than taskTimeout: raise taskTimeout or shorten firstEventTimeout",fieldPath=".firstEventTimeout"
+	// +kubebuilder:validation:XValidation:rule="!has(self.taskTimeout) || !has(self.idleTimeout) || duration(self.idleTimeout) <= duration(self.taskTimeout)",message="idleTimeout must not be longer than taskTimeout: raise taskTimeout or shorten idleTimeout",fieldPath=".idleTimeout"
 	// +optional
 	Behavior BehaviorProbe `json:"behavior,omitzero"`
 
@@ -33,8 +36,8 @@ type ReachabilityProbe struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be from 1s to 24h, written like 5m"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('24h')",message="must be from 1ms to 24h, written like 5m or 1h30m"
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
 
@@ -57,10 +60,6 @@ const (
 )
 
 // BehaviorProbe sets the rounds that run real tasks.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.confirmInterval) || !has(self.interval) || duration(self.confirmInterval) <= duration(self.interval)",message="confirmInterval must not be longer than interval: it brings the next round forward",fieldPath=".confirmInterval"
-// +kubebuilder:validation:XValidation:rule="!has(self.taskTimeout) || !has(self.firstEventTimeout) || duration(self.firstEventTimeout) <= duration(self.taskTimeout)",message="firstEventTimeout must not be longer than taskTimeout: raise taskTimeout or shorten firstEventTimeout",fieldPath=".firstEventTimeout"
-// +kubebuilder:validation:XValidation:rule="!has(self.taskTimeout) || !has(self.idleTimeout) || duration(self.idleTimeout) <= duration(self.taskTimeout)",message="idleTimeout must not be longer than taskTimeout: raise taskTimeout or shorten idleTimeout",fieldPath=".idleTimeout"
 type BehaviorProbe struct {
 	// interval between two behavior rounds. Streaming is asked in each, most else in every sixth. trust.duration must be at
 	// least 3 times as long. Unset: the operator's default, 1h unless configured otherwise; the operator may raise it to its
@@ -68,8 +67,8 @@ type BehaviorProbe struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be from 1s to 168h, written like 1h"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('168h')",message="must be from 1ms to 168h, written like 1h or 1h30m"
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
 
@@ -78,8 +77,8 @@ type BehaviorProbe struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be from 1s to 168h, written like 2m"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('168h')",message="must be from 1ms to 168h, written like 2m or 1h30m"
 	// +optional
 	ConfirmInterval *metav1.Duration `json:"confirmInterval,omitempty"`
 
@@ -88,8 +87,8 @@ type BehaviorProbe struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be from 100ms to 1h, written like 90s"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",message="must be from 1ms to 1h, written like 90s or 1h30m"
 	// +optional
 	TaskTimeout *metav1.Duration `json:"taskTimeout,omitempty"`
 
@@ -98,8 +97,8 @@ type BehaviorProbe struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be from 100ms to 1h, written like 20s"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",message="must be from 1ms to 1h, written like 20s or 1h30m"
 	// +optional
 	FirstEventTimeout *metav1.Duration `json:"firstEventTimeout,omitempty"`
 
@@ -108,8 +107,8 @@ type BehaviorProbe struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be from 100ms to 1h, written like 30s"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('1h')",message="must be from 1ms to 1h, written like 30s or 1h30m"
 	// +optional
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 
@@ -202,7 +201,7 @@ type Part struct {
 	// application/octet-stream for raw.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=127
-	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9!#$&^_.+-]*/[a-zA-Z0-9][a-zA-Z0-9!#$&^_.+-]*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9!#$&^_.+-]*/[a-zA-Z0-9][a-zA-Z0-9!#$&^_.+-]*$')",message="must be a media type without parameters, such as image/png"
 	// +optional
 	MediaType string `json:"mediaType,omitempty"`
 }

@@ -18,8 +18,8 @@ type TrustPolicy struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be from 1s to 8760h, written like 3h"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('8760h')",message="must be from 1ms to 8760h, written like 3h or 1h30m"
 	// +optional
 	Duration *metav1.Duration `json:"duration,omitempty"`
 
@@ -49,8 +49,6 @@ const (
 )
 
 // DemoteAfter is a count of contradictions within a window of conclusive rounds.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.diverged) || !has(self.ofLast) || self.diverged <= self.ofLast",message="diverged must not exceed ofLast: lower diverged or raise ofLast",fieldPath=".diverged"
 type DemoteAfter struct {
 	// diverged is how many contradictions among the last ofLast conclusive rounds demote. At least 2, because one
 	// contradiction alone never demotes. Unset: the operator's default, 2 unless configured otherwise.
@@ -67,16 +65,14 @@ type DemoteAfter struct {
 }
 
 // DemotionTime bounds how long a demotion lasts at least.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.minDuration) || !has(self.maxDuration) || duration(self.minDuration) <= duration(self.maxDuration)",message="minDuration must not be longer than maxDuration: lower minDuration or raise maxDuration",fieldPath=".minDuration"
 type DemotionTime struct {
 	// minDuration of a first demotion; each further one lasts twice as long, up to maxDuration, and good conduct shrinks it
 	// again. Unset: the operator's default, 15m unless configured otherwise.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="must be from 1s to 720h, written like 15m"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('720h')",message="must be from 1ms to 720h, written like 15m or 1h30m"
 	// +optional
 	MinDuration *metav1.Duration `json:"minDuration,omitempty"`
 
@@ -85,23 +81,21 @@ type DemotionTime struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="must be from 1s to 720h, written like 6h"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('720h')",message="must be from 1ms to 720h, written like 6h or 1h30m"
 	// +optional
 	MaxDuration *metav1.Duration `json:"maxDuration,omitempty"`
 }
 
 // Deadlines are how long to wait for a task.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.wait) || !has(self.hard) || duration(self.wait) <= duration(self.hard)",message="wait must not be longer than hard: lower wait or raise hard",fieldPath=".wait"
 type Deadlines struct {
 	// wait is how long to wait for a task to move before asking for it by polling. Unset: the operator's default, 30s unless
 	// configured otherwise.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('24h')",message="must be from 100ms to 24h, written like 30s"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('24h')",message="must be from 1ms to 24h, written like 30s or 1h30m"
 	// +optional
 	Wait *metav1.Duration `json:"wait,omitempty"`
 
@@ -110,8 +104,8 @@ type Deadlines struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?h)?([0-9]{1,7}(\.[0-9]{1,3})?m)?([0-9]{1,8}(\.[0-9]{1,9})?s)?([0-9]{1,8}(\.[0-9]{1,6})?ms)?$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('168h')",message="must be from 100ms to 168h, written like 5m"
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('168h')",message="must be from 1ms to 168h, written like 5m or 1h30m"
 	// +optional
 	Hard *metav1.Duration `json:"hard,omitempty"`
 }
