@@ -1,0 +1,234 @@
+// Command main is the operator: it watches AgentPeers, probes the agents they name and writes what it found to status.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/controllers"
+	"github.com/agentpeer/agentpeer/internal/probe"
+)
+
+// version is set at link time.
+var version = "dev"
+
+// options are the flags.
+type options struct {
+	metricsAddress, probeAddress string
+	secureMetrics                bool
+	leaderElect                  bool
+	leaderElectionNamespace      string
+	allowCIDRs                   string
+	configFile                   string
+	watchNamespaces              string
+	concurrentRounds             int
+	concurrentReconciles         int
+	roundsPerOrigin              int
+	shutdownTimeout              time.Duration
+	qps                          float64
+	showVersion                  bool
+	zap                          zap.Options
+}
+
+func main() {
+	var o options
+	o.bind(flag.CommandLine)
+	flag.Parse()
+	if o.showVersion {
+		fmt.Println(versionText())
+		return
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
+	if err := run(o); err != nil {
+		ctrl.Log.WithName("setup").Error(err, "The operator stopped")
+		os.Exit(1)
+	}
+}
+
+func (o *options) bind(f *flag.FlagSet) {
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", "0",
+		"Address of the metrics endpoint, such as :8443. 0 turns it off.")
+	f.BoolVar(&o.secureMetrics, "metrics-secure", true,
+		"Serve metrics over HTTPS, to callers that Kubernetes authenticates and authorizes.")
+	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz. 0 turns them off.")
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "Let only one of several replicas work.")
+	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "",
+		"Namespace of the leader's Lease; empty: the one the operator runs in.")
+	f.StringVar(&o.allowCIDRs, "allow-cidrs", "",
+		"Comma-separated address ranges that may be dialled although they are private or loopback, such as 10.0.0.0/8.")
+	f.StringVar(&o.configFile, "config", "", "File with defaults, floors and ceilings of probe and trust settings (YAML).")
+	f.StringVar(&o.watchNamespaces, "watch-namespaces", "", "Comma-separated namespaces to watch; empty: all.")
+	f.IntVar(&o.concurrentRounds, "concurrent-rounds", 256, "How many rounds may begin beside each other; slow ones give way to others.")
+	f.IntVar(&o.concurrentReconciles, "concurrent-reconciles", 8, "How many AgentPeers are reconciled at once.")
+	f.IntVar(&o.roundsPerOrigin, "rounds-per-origin", 4, "How many rounds may run at once against one scheme, host and port.")
+	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second,
+		"How long to wait on SIGTERM for rounds to cancel the tasks they began. The lease is released after that.")
+	f.Float64Var(&o.qps, "kube-api-qps", 100, "Requests a second to the API server; bursts may be twice that.")
+	f.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
+	o.zap.BindFlags(f)
+}
+
+func versionText() string {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" && info.Main.Version != "" {
+		return "agentpeer-operator " + info.Main.Version
+	}
+	return "agentpeer-operator " + version
+}
+
+func run(o options) error {
+	log := ctrl.Log.WithName("setup")
+	allow, err := prefixes(o.allowCIDRs)
+	if err != nil {
+		return err
+	}
+	config, err := controllers.LoadConfig(o.configFile)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(o)
+	if err != nil {
+		return err
+	}
+	runner := probe.NewRunner(probe.RunnerOptions{
+		Env:         probe.Env{UserAgent: "agentpeer-operator/" + strings.TrimPrefix(versionText(), "agentpeer-operator ")},
+		Rounds:      o.concurrentRounds,
+		PerOrigin:   o.roundsPerOrigin,
+		StopTimeout: o.shutdownTimeout,
+		Log:         ctrl.Log.WithName("runner"),
+	})
+	if err := mgr.Add(runner); err != nil {
+		return fmt.Errorf("adding the runner: %w", err)
+	}
+	controllers.RegisterBacklog(metrics.Registry, func() int { return runner.Stats().Queued })
+	reconciler := &controllers.AgentPeerReconciler{
+		Client:   mgr.GetClient(),
+		Recorder: mgr.GetEventRecorder("agentpeer"),
+		Runner:   runner,
+		Config:   config,
+		Allow:    allow,
+		Metrics:  controllers.NewMetrics(metrics.Registry),
+	}
+	if err := reconciler.SetupWithManager(mgr, controllers.SetupOptions{Concurrent: o.concurrentReconciles}); err != nil {
+		return fmt.Errorf("setting up the AgentPeer controller: %w", err)
+	}
+	if err := errors.Join(
+		mgr.AddHealthzCheck("healthz", healthz.Ping),
+		mgr.AddReadyzCheck("readyz", cacheSynced(mgr.GetCache())),
+	); err != nil {
+		return fmt.Errorf("adding health checks: %w", err)
+	}
+	log.Info("Starting the operator", "version", versionText(), "allowCIDRs", o.allowCIDRs, "watchNamespaces", o.watchNamespaces)
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+func newManager(o options) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(trustv1alpha1.AddToScheme(scheme))
+
+	kubeconfig, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	kubeconfig.QPS, kubeconfig.Burst = float32(o.qps), int(2*o.qps)
+	kubeconfig.UserAgent = "agentpeer-operator"
+
+	metricsOptions := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.secureMetrics}
+	if o.secureMetrics {
+		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
+		// HTTP/2 stays off, for the reasons of CVE-2023-44487.
+		metricsOptions.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
+	}
+	// The lease has a connection of its own, so that a storm of status writes cannot starve its renewal.
+	leaseConfig := *kubeconfig
+	leaseConfig.QPS, leaseConfig.Burst = 5, 10
+	graceful := o.shutdownTimeout + 10*time.Second
+
+	mgr, err := ctrl.NewManager(kubeconfig, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cacheOptions(o.watchNamespaces),
+		Client:                        controllers.ClientOptions(),
+		Metrics:                       metricsOptions,
+		HealthProbeBindAddress:        o.probeAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "operator.trust.agentpeer.dev",
+		LeaderElectionNamespace:       o.leaderElectionNamespace,
+		LeaderElectionConfig:          &leaseConfig,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &graceful,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+func cacheOptions(namespaces string) cache.Options {
+	o := controllers.CacheOptions()
+	for _, name := range split(namespaces) {
+		if o.DefaultNamespaces == nil {
+			o.DefaultNamespaces = map[string]cache.Config{}
+		}
+		o.DefaultNamespaces[name] = cache.Config{}
+	}
+	return o
+}
+
+// prefixes reads a comma-separated list of address ranges.
+func prefixes(list string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range split(list) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading --allow-cidrs: %q is not an address range such as 10.0.0.0/8: %w", text, err)
+		}
+		if p.Masked() != p {
+			return nil, fmt.Errorf("reading --allow-cidrs: %q has bits set beyond its mask, want %s", text, p.Masked())
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func split(list string) []string {
+	var out []string
+	for _, s := range strings.Split(list, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// cacheSynced is ready once the informers have synced.
+func cacheSynced(c cache.Cache) healthz.Checker {
+	return func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("waiting for the cache to sync")
+		}
+		return nil
+	}
+}

@@ -1,0 +1,84 @@
+package controllers
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+// Actions of events: what the operator was doing.
+const (
+	actionJudge   = "Judge"
+	actionResolve = "Resolve"
+)
+
+// announce counts, logs and tells what changed. It runs after status was written, so nothing is told that is not so.
+//
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+func (r *AgentPeerReconciler) announce(ctx context.Context, f facts, v verdict, mem *remembered) {
+	log := ctrl.LoggerFrom(ctx)
+	if f.report != nil {
+		r.Metrics.round(*f.report, v.outcome)
+		log.V(1).Info("Took over a round", "round", f.report.Round.Number, "kind", f.report.Round.Kind, "outcome", v.outcome,
+			"tasks", f.report.Round.Tasks, "written", v.write)
+	}
+	for _, t := range v.transitions {
+		r.Metrics.transition(t)
+		log.Info("Trust changed", "capability", t.Capability, "from", t.From, "to", t.To, "reason", t.Reason)
+		r.tellTransition(f.peer, t)
+	}
+	for _, name := range []string{trustv1alpha1.ConditionReady, trustv1alpha1.ConditionReachable, trustv1alpha1.ConditionCardValid,
+		trustv1alpha1.ConditionRequirementsMet} {
+		r.tellCondition(f.peer, meta.FindStatusCondition(f.peer.Status.Conditions, name), meta.FindStatusCondition(v.status.Conditions, name))
+	}
+	next := states(v.known)
+	r.Metrics.states(f.peer.Namespace, f.peer.Name, mem.shown, next)
+	mem.shown = next
+}
+
+func (r *AgentPeerReconciler) tellTransition(peer *trustv1alpha1.AgentPeer, t trust.Transition) {
+	kind, from := corev1.EventTypeNormal, t.From
+	if t.To == trust.Demoted {
+		kind = corev1.EventTypeWarning
+	}
+	if from == "" {
+		from = trust.Unverified
+	}
+	if from == t.To {
+		return
+	}
+	r.Recorder.Eventf(peer, nil, kind, or(string(t.Reason), string(t.To)), actionJudge, "%s is %s, was %s", t.Capability, t.To, from)
+}
+
+// tellCondition tells of a condition that became False, or True after it was False. The first verdict of a condition that
+// is good is no news.
+func (r *AgentPeerReconciler) tellCondition(peer *trustv1alpha1.AgentPeer, old, next *metav1.Condition) {
+	if next == nil || old != nil && old.Status == next.Status && (next.Status != metav1.ConditionFalse || old.Reason == next.Reason) {
+		return
+	}
+	switch {
+	case next.Status == metav1.ConditionFalse:
+		r.Recorder.Eventf(peer, nil, corev1.EventTypeWarning, next.Reason, actionResolve, "%s is False: %s", next.Type, next.Message)
+	case next.Status == metav1.ConditionTrue && old != nil && old.Status == metav1.ConditionFalse:
+		r.Recorder.Eventf(peer, nil, corev1.EventTypeNormal, next.Reason, actionResolve, "%s is True: %s", next.Type, next.Message)
+	}
+}
+
+// states are the trust states of a peer's capabilities.
+func states(p trust.Peer) map[trust.Capability]trust.State {
+	out := make(map[trust.Capability]trust.State, len(p.Records))
+	for _, rec := range p.Records {
+		state := rec.State
+		if state == "" {
+			state = trust.Unverified
+		}
+		out[rec.Capability] = state
+	}
+	return out
+}

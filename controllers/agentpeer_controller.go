@@ -1,0 +1,285 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
+	applyv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/internal/probe"
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+// FieldOwner owns every field of status.
+const FieldOwner = client.FieldOwner("agentpeer")
+
+const (
+	// catchUp is how long to wait for the cache to show our own last write.
+	catchUp = 20 * time.Millisecond
+	// net is when to look again at a peer whose round is under way, in case its signal was lost.
+	net = 2 * time.Minute
+	// again is when to ask again whether the Runner takes a round.
+	again = 5 * time.Second
+	// longest is the longest time that a peer is left alone.
+	longest = 10 * time.Hour
+)
+
+// AgentPeerReconciler brings AgentPeers to a verdict. Fill the exported fields, then call SetupWithManager.
+type AgentPeerReconciler struct {
+	client.Client
+	// Recorder writes events.
+	Recorder events.EventRecorder
+	// Runner runs the rounds. It has to be added to the manager as well.
+	Runner *probe.Runner
+	// Config is the operator's own; DefaultConfig if in doubt.
+	Config Config
+	// Allow lists address ranges that may be dialled although they are private or loopback.
+	Allow []netip.Prefix
+	// Metrics to count in.
+	Metrics *Metrics
+	// Clock is the wall clock if nil.
+	Clock clock.PassiveClock
+
+	memory    *memory
+	questions questions
+	timing    probe.Timing
+}
+
+// complete fills what the caller left out.
+func (r *AgentPeerReconciler) complete() {
+	if r.Clock == nil {
+		r.Clock = clock.RealClock{}
+	}
+	r.memory = newMemory()
+	if r.questions.ask == nil {
+		r.questions.ask = probe.Questions()
+		r.questions.cost, r.questions.control = probe.Costs()
+	}
+	if r.timing == (probe.Timing{}) {
+		r.timing = probe.DefaultTiming()
+	}
+}
+
+// Reconcile brings one AgentPeer up to date. It asks the API server only: what peers say comes from the Runner.
+//
+// +kubebuilder:rbac:groups=trust.agentpeer.dev,resources=agentpeers,verbs=get;list;watch
+func (r *AgentPeerReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var peer trustv1alpha1.AgentPeer
+	if err := r.Get(ctx, req.NamespacedName, &peer); apierrors.IsNotFound(err) {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("getting AgentPeer %q: %w", req, err)
+	}
+	if !peer.DeletionTimestamp.IsZero() { // somebody else's finalizer holds it
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	mem, replaced := r.memory.of(req.NamespacedName, peer.UID)
+	if replaced { // another object of the same name: what runs or waits is about the old one
+		r.Runner.Forget(req.String())
+	}
+	if mem.behind(peer.ResourceVersion) {
+		return ctrl.Result{RequeueAfter: catchUp}, nil
+	}
+
+	f, err := r.gather(ctx, &peer, mem)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	v := judge(f)
+	if v.write {
+		if err := r.write(ctx, &peer, v.status, mem); err != nil {
+			return ctrl.Result{}, err // the report waits, and no new round starts
+		}
+	}
+	r.take(f, v, mem)
+	r.announce(ctx, f, v, mem)
+	return ctrl.Result{RequeueAfter: r.dispatch(f, v, mem)}, nil
+}
+
+// forget drops a peer that is gone: its round, its report, its series. Nothing outside of this process needs cleaning up.
+func (r *AgentPeerReconciler) forget(key types.NamespacedName) {
+	r.Runner.Forget(key.String())
+	if mem := r.memory.forget(key); mem != nil {
+		r.Metrics.states(key.Namespace, key.Name, mem.shown, nil)
+	}
+}
+
+// gather collects the facts.
+func (r *AgentPeerReconciler) gather(ctx context.Context, peer *trustv1alpha1.AgentPeer, mem *remembered) (facts, error) {
+	f := facts{
+		peer:      peer,
+		settings:  effective(&peer.Spec, r.Config),
+		known:     mem.over(readMemory(&peer.Status)),
+		questions: r.questions,
+		now:       r.Clock.Now(),
+	}
+	var err error
+	resolver := resolver{reader: r.Client, allow: r.Allow, timing: f.settings.timing(r.timing)}
+	if f.target, f.fault, err = resolver.resolve(ctx, peer); err != nil {
+		return facts{}, err
+	}
+	if report, ok := r.Runner.Report(key(peer)); ok {
+		f.report = &report
+		if mem.askedRound == report.Round.Number {
+			f.answered = mem.asked
+		}
+	}
+	return f, nil
+}
+
+// write applies status in one forced server-side apply, for the very version that it was computed from: if anything was
+// changed meanwhile the API server refuses, and everything is computed again.
+//
+// +kubebuilder:rbac:groups=trust.agentpeer.dev,resources=agentpeers/status,verbs=patch
+func (r *AgentPeerReconciler) write(ctx context.Context, peer *trustv1alpha1.AgentPeer, status trustv1alpha1.AgentPeerStatus, mem *remembered) error {
+	config, err := applyConfiguration(peer, status)
+	if err != nil {
+		return err
+	}
+	err = r.Status().Apply(ctx, config, FieldOwner, client.ForceOwnership)
+	if apierrors.IsNotFound(err) {
+		return nil // gone; its deletion wakes us
+	}
+	if err != nil {
+		return fmt.Errorf("applying the status of AgentPeer %q: %w", key(peer), err)
+	}
+	r.Metrics.writes.Inc()
+	if config.ObjectMetaApplyConfiguration != nil && config.ResourceVersion != nil {
+		mem.version = *config.ResourceVersion
+	}
+	return nil
+}
+
+// applyConfiguration is what is applied: name, version and status. A field that is left out is given up.
+func applyConfiguration(peer *trustv1alpha1.AgentPeer, status trustv1alpha1.AgentPeerStatus) (*applyv1alpha1.AgentPeerApplyConfiguration, error) {
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("encoding status: %w", err)
+	}
+	var s applyv1alpha1.AgentPeerStatusApplyConfiguration
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("encoding status: %w", err)
+	}
+	return applyv1alpha1.AgentPeer(peer.Name, peer.Namespace).
+		WithUID(peer.UID).WithResourceVersion(peer.ResourceVersion).WithStatus(&s), nil
+}
+
+// take remembers what is known now and takes the report over from the Runner.
+func (r *AgentPeerReconciler) take(f facts, v verdict, mem *remembered) {
+	mem.known, mem.rounds = &v.known, lastRound(&f.peer.Status)
+	if v.write {
+		mem.rounds = lastRound(&v.status)
+	}
+	if f.report == nil {
+		return
+	}
+	if v.outcome != roundDiscarded {
+		mem.card.learn(f.report)
+	}
+	r.Runner.Done(key(f.peer), f.report.Round.Number)
+}
+
+func lastRound(s *trustv1alpha1.AgentPeerStatus) int64 {
+	if s.Rounds == nil {
+		return 0
+	}
+	return s.Rounds.Last
+}
+
+// dispatch starts or ends what has to start or end, and says when to look again.
+func (r *AgentPeerReconciler) dispatch(f facts, v verdict, mem *remembered) time.Duration {
+	due := soonest(v.plan.At, expiry(v.known))
+	switch {
+	case f.peer.Spec.Suspend:
+		if r.Runner.Busy(key(f.peer)) {
+			r.Runner.Cancel(key(f.peer))
+		}
+		mem.missingSince = time.Time{}
+		return until(f.now, expiry(v.known))
+	case f.fault != nil:
+		if mem.missingSince.IsZero() {
+			mem.missingSince = f.now
+		}
+		if !f.fault.stalled {
+			due = soonest(expiry(v.known), f.now.Add(patience(f.fault, f.now.Sub(mem.missingSince))))
+		}
+		return until(f.now, due)
+	}
+	mem.missingSince = time.Time{}
+	if v.plan.At.IsZero() || v.plan.At.After(f.now) {
+		return until(f.now, due)
+	}
+	if r.Runner.Busy(key(f.peer)) {
+		return net
+	}
+	job := r.job(f, v, mem)
+	if !r.Runner.Submit(job) {
+		return again
+	}
+	mem.asked, mem.askedRound = "", job.Round
+	if v.plan.Requested {
+		mem.asked = requested(f)
+	}
+	return net
+}
+
+// job is the round that the plan asks for.
+func (r *AgentPeerReconciler) job(f facts, v verdict, mem *remembered) probe.Job {
+	mem.card.validFor(f.peer.Generation)
+	return probe.Job{
+		Target:      f.target,
+		Generation:  f.peer.Generation,
+		Round:       v.known.Rounds.Last + 1,
+		Kind:        v.plan.Kind,
+		CardAndTask: f.settings.Reachability.Mode == trustv1alpha1.ReachabilityCardAndTask,
+		NoReach:     f.settings.Reachability.Mode == trustv1alpha1.ReachabilityNone,
+		Ask:         v.plan.Ask,
+		Control:     v.plan.Control,
+		KnownDigest: v.known.Claims.Digest,
+		ETag:        mem.card.etag,
+		Known:       mem.card.known,
+		Doubt:       trust.Doubt(v.known, f.settings.policy(), f.now),
+	}
+}
+
+// expiry is when the first trust lapses; zero if none is held.
+func expiry(p trust.Peer) time.Time {
+	var first time.Time
+	for _, rec := range p.Records {
+		if rec.State == trust.Trusted {
+			first = soonest(first, rec.Expiration)
+		}
+	}
+	return first
+}
+
+// until is how long from now to a time: never 0, which would mean not at all, and never longer than longest.
+func until(now, t time.Time) time.Duration {
+	if t.IsZero() {
+		return longest
+	}
+	return min(max(t.Sub(now), 10*time.Millisecond), longest)
+}
+
+// seed spreads peers over their intervals, the same way after each restart.
+func seed(uid types.UID) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(uid))
+	return h.Sum64()
+}
+
+// key names a peer to the Runner.
+func key(peer *trustv1alpha1.AgentPeer) string { return peer.Namespace + "/" + peer.Name }

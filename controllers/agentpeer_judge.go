@@ -1,0 +1,289 @@
+package controllers
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/internal/probe"
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+// facts are all that one reconciliation knows. judge makes everything out of them, and asks nobody.
+type facts struct {
+	peer     *trustv1alpha1.AgentPeer
+	settings Settings
+	// target, or the fault because of which there is none.
+	target probe.Target
+	fault  *fault
+	// known is status, with what was folded in memory laid over it.
+	known trust.Peer
+	// report that is finished and not yet taken over; nil if none is.
+	report *probe.Report
+	// answered is the value of the annotation that the report's round was submitted for; empty if none.
+	answered string
+	// withheld: the fleet fuse does not let the report count.
+	withheld bool
+	// questions that can be asked, and what they cost.
+	questions questions
+	now       time.Time
+}
+
+// questions are what probes can ask, and what that costs at worst in tasks.
+type questions struct {
+	ask     []trust.Capability
+	cost    map[trust.Capability]int
+	control int
+}
+
+// verdict is what follows from facts.
+type verdict struct {
+	known       trust.Peer
+	status      trustv1alpha1.AgentPeerStatus
+	transitions []trust.Transition
+	// outcome of the report for the metrics; empty if there was none.
+	outcome string
+	// write: status has to be written.
+	write bool
+	plan  trust.Plan
+}
+
+// judge folds what came back, lets expire what expired, and says what status is now and what to do next.
+func judge(f facts) verdict {
+	var v verdict
+	v.known, v.transitions = retarget(f)
+	known, transitions, outcome := fold(f, v.known)
+	v.known, v.outcome = known, outcome
+	v.transitions = append(v.transitions, transitions...)
+	known, transitions = trust.Lapse(v.known, f.now)
+	v.known, v.transitions = known, append(v.transitions, transitions...)
+
+	v.plan = plan(f, v.known)
+	v.status = status(f, v)
+	// What is known is what status can hold, no more, so that nothing hangs on whether the operator was restarted.
+	v.known = readMemory(&v.status)
+	v.write = mustWrite(f, v)
+	return v
+}
+
+// retarget starts afresh if the spec names another peer. Without a target nothing is decided about whom it names.
+func retarget(f facts) (trust.Peer, []trust.Transition) {
+	if f.fault != nil || f.known.Target == f.target.ID {
+		return f.known, nil
+	}
+	return trust.Retarget(f.known, f.target.ID, f.now)
+}
+
+// fold counts a report once: only the next round of the current generation and target. Any other next round is used up
+// all the same, with the tasks it cost and nothing else.
+func fold(f facts, known trust.Peer) (trust.Peer, []trust.Transition, string) {
+	if f.report == nil {
+		return known, nil, ""
+	}
+	round, target, outcome := f.report.Round, f.report.Target, outcomeOf(f.report.Round)
+	round.Requested = f.answered != ""
+	switch {
+	case f.report.Generation != f.peer.Generation || f.fault == nil && target != f.target.ID || target != known.Target:
+		// As a cheap round, so that the next behaviour round, of the spec as it is now, need not wait for this one.
+		round, target, outcome = spent(round, trust.Reachability), known.Target, roundDiscarded
+	case f.withheld:
+		round, outcome = spent(round, round.Kind), roundWithheld
+	}
+	next, transitions, folded := trust.Advance(known, target, round, f.settings.policy(), f.now)
+	if !folded {
+		return known, nil, roundDiscarded
+	}
+	return next, transitions, outcome
+}
+
+// spent is a round of which only its number and its cost count.
+func spent(r trust.Round, kind trust.RoundKind) trust.Round {
+	return trust.Round{Number: r.Number, Kind: kind, Requested: r.Requested, Started: r.Started, Finished: r.Finished, Tasks: r.Tasks}
+}
+
+// plan says when to look again, and at what.
+func plan(f facts, known trust.Peer) trust.Plan {
+	return trust.Schedule(known, trust.PlanInput{
+		Policy:      f.settings.policy(),
+		Seed:        seed(f.peer.UID),
+		Requested:   requested(f) != "",
+		Suspended:   f.peer.Spec.Suspend || f.fault != nil,
+		Fixtures:    askable(f),
+		Cost:        f.questions.cost,
+		CostControl: f.questions.control,
+	}, f.now)
+}
+
+// requested is the value of the annotation that asks for a round and is not yet answered; empty if none.
+func requested(f facts) string {
+	value := cut(f.peer.Annotations[trustv1alpha1.RequestedAtAnnotation], trustv1alpha1.MaxRequestedAtLength)
+	if value == f.peer.Status.LastHandledRequestedAt || value == answeredNow(f) {
+		return ""
+	}
+	return value
+}
+
+// answeredNow is the request that the report answers, if it is a behaviour round that is folded now.
+func answeredNow(f facts) string {
+	if f.report == nil || f.report.Round.Kind != trust.Behavior || f.report.Generation != f.peer.Generation || f.withheld {
+		return ""
+	}
+	return f.answered
+}
+
+// askable tells which questions have what they need: cancelling needs work that lasts, continuing a question.
+func askable(f facts) map[trust.Capability]bool {
+	out := make(map[trust.Capability]bool, len(f.questions.ask))
+	for _, c := range f.questions.ask {
+		switch c {
+		case trust.Cancellation:
+			out[c] = f.peer.Spec.Probes.Fixtures.LongRunning != nil
+		case trust.Continuation:
+			out[c] = f.peer.Spec.Probes.Fixtures.InputRequired != nil
+		default:
+			out[c] = true
+		}
+	}
+	return out
+}
+
+// status puts everything known into words.
+func status(f facts, v verdict) trustv1alpha1.AgentPeerStatus {
+	s := *f.peer.Status.DeepCopy()
+	if f.fault == nil || f.fault.stalled {
+		s.ObservedGeneration = f.peer.Generation // accepted or rejected; never while waiting
+	}
+	if v.known.Target != f.peer.Status.Target {
+		s.Card, s.OrphanedTasks = nil, nil
+	}
+	if f.report != nil && v.outcome != roundDiscarded && v.outcome != roundWithheld {
+		s.Card = card(s.Card, f.report)
+	}
+	if f.report != nil {
+		s.OrphanedTasks = orphans(s.OrphanedTasks, f.report.Orphans)
+	}
+	writeMemory(&s, v.known)
+	if s.Rounds != nil {
+		s.Rounds.HeldBack = reason(v.plan.Reason)
+	}
+	s.Decision = decision(f, v.known)
+	s.Effective = f.settings.show()
+	if a := answeredNow(f); a != "" {
+		s.LastHandledRequestedAt = a
+	}
+	s.Conditions = conditions(f.peer.Status.Conditions, conditionFacts{
+		known:            v.known,
+		required:         convert[trust.Capability](f.peer.Spec.RequiredCapabilities),
+		fault:            f.fault,
+		suspended:        f.peer.Spec.Suspend,
+		skipReachability: f.settings.policy().SkipReachability,
+		generation:       f.peer.Generation,
+		reported:         reportedGeneration(f, v),
+		now:              f.now,
+	})
+	return bounded(s)
+}
+
+func reportedGeneration(f facts, v verdict) int64 {
+	if f.report == nil || v.outcome == roundDiscarded || v.outcome == roundWithheld {
+		return 0
+	}
+	return f.report.Generation
+}
+
+func decision(f facts, known trust.Peer) *trustv1alpha1.Decision {
+	d := trust.Decide(known, trust.DecideInput{Observe: f.settings.observe(), Interval: f.settings.Behavior.Interval.Duration}, f.now)
+	out := &trustv1alpha1.Decision{
+		Choice:         choice(d),
+		ExpirationTime: writeTime(d.Expiration),
+		Deadlines:      f.settings.Deadlines,
+	}
+	if d.Would != nil {
+		would := choice(*d.Would)
+		out.Would = &would
+	}
+	return out
+}
+
+func choice(d trust.Decision) trustv1alpha1.Choice {
+	return trustv1alpha1.Choice{
+		Path:      trustv1alpha1.DecisionPath(d.Path),
+		MultiTurn: trustv1alpha1.DecisionMultiTurn(d.MultiTurn),
+		Cancel:    trustv1alpha1.DecisionCancel(d.Cancel),
+		Updates:   trustv1alpha1.DecisionUpdates(d.Updates),
+		Reason:    reason(d.Reason),
+	}
+}
+
+// card is what routing needs of the card that a report brings; the report of an unchanged card brings none.
+func card(old *trustv1alpha1.CardStatus, report *probe.Report) *trustv1alpha1.CardStatus {
+	if report.Card == nil {
+		return old
+	}
+	next := &trustv1alpha1.CardStatus{}
+	if in := report.Interface; in != nil {
+		next.Interface = &trustv1alpha1.CardInterface{
+			Binding: cut(in.Binding, 64), ProtocolVersion: cut(in.ProtocolVersion, 16)}
+		if in.URL != nil && len(in.URL.String()) <= trustv1alpha1.MaxTargetLength {
+			next.Interface.URL = in.URL.String()
+		}
+	}
+	for _, skill := range report.Card.Skills[:min(len(report.Card.Skills), trustv1alpha1.MaxSkills)] {
+		next.Skills = append(next.Skills, trustv1alpha1.CardSkill{
+			ID:         cut(skill.ID, 71),
+			InputModes: cutAll(skill.InputModes, trustv1alpha1.MaxSkillInputModes, 127)})
+	}
+	for _, w := range report.CardWarnings[:min(len(report.CardWarnings), trustv1alpha1.MaxCardWarnings)] {
+		next.Warnings = append(next.Warnings, reason(trust.Reason(w)))
+	}
+	slices.Sort(next.Warnings)
+	return next
+}
+
+// orphans keeps the latest tasks that were left behind.
+func orphans(old []trustv1alpha1.OrphanedTask, more []probe.Orphan) []trustv1alpha1.OrphanedTask {
+	out := slices.Clone(old)
+	for _, o := range more {
+		id := cut(o.ID, 128)
+		if id == "" || slices.ContainsFunc(out, func(t trustv1alpha1.OrphanedTask) bool { return t.ID == id }) {
+			continue
+		}
+		out = append(out, trustv1alpha1.OrphanedTask{ID: id, Since: writeTime(o.Since)})
+	}
+	if n := len(out) - trustv1alpha1.MaxOrphanedTasks; n > 0 {
+		out = out[n:]
+	}
+	return out
+}
+
+// mustWrite: a round that reached the model cost money and is always written, once; else only a changed meaning is.
+func mustWrite(f facts, v verdict) bool {
+	if f.report != nil && f.report.Round.Tasks > 0 && v.known.Rounds.Last == f.report.Round.Number {
+		return true
+	}
+	return !equality.Semantic.DeepEqual(meaning(f.peer.Status), meaning(v.status))
+}
+
+// meaning is a status without its book-keeping: what changes in it is worth a write, and nothing else is (case C104).
+func meaning(s trustv1alpha1.AgentPeerStatus) trustv1alpha1.AgentPeerStatus {
+	out := *s.DeepCopy()
+	out.Rounds = nil
+	if s.Rounds != nil && s.Rounds.HeldBack != "" {
+		out.Rounds = &trustv1alpha1.RoundsStatus{HeldBack: s.Rounds.HeldBack}
+	}
+	if out.Card != nil {
+		for i := range out.Card.ClaimSets {
+			out.Card.ClaimSets[i].LastSeenTime = nil
+			out.Card.ClaimSets[i].Held = nil
+		}
+	}
+	for i := range out.Capabilities {
+		c := &out.Capabilities[i]
+		c.NextProbeTime, c.LastTime = nil, nil
+	}
+	slices.SortFunc(out.OrphanedTasks, func(a, b trustv1alpha1.OrphanedTask) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
