@@ -1,6 +1,9 @@
 package trust
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Truth is the status of a fact, spelt as the conditions of Kubernetes spell it.
 type Truth string
@@ -24,11 +27,44 @@ type Fact struct {
 // is Demoted, True if all have live trust, else Unknown. A capability that cannot be asked for want of a fixture does
 // not count, unless it is required.
 func AllTrusted(p Peer, required []Capability, now time.Time) Fact {
-	panic("not built")
+	wanted := slices.Clone(required)
+	for i := range p.Records {
+		if r := &p.Records[i]; r.Declared == Declared && r.owed() && r.Reason != ReasonNoFixture {
+			wanted = append(wanted, r.Capability)
+		}
+	}
+	if len(wanted) == 0 {
+		return Fact{Status: Unknown, Reason: ReasonNothingDeclared}
+	}
+	return p.fact(wanted, now, ReasonAllTrusted, func(r Record) bool { return r.State == Demoted })
 }
 
 // Requirements tells whether every required capability has live trust: False names the first that is Demoted or not
 // declared, Unknown the first that is still Unverified. Nothing required is True.
 func Requirements(p Peer, required []Capability, now time.Time) Fact {
-	panic("not built")
+	return p.fact(required, now, ReasonRequirementsMet, func(r Record) bool {
+		return r.State == Demoted || r.Declared == NotDeclared
+	})
+}
+
+// fact is False for the first capability that is refuted, else Unknown for the first without live trust, else True.
+func (p Peer) fact(wanted []Capability, now time.Time, met Reason, refuted func(Record) bool) Fact {
+	wanted = slices.Clone(wanted)
+	slices.Sort(wanted)
+	fact := Fact{Status: True, Reason: met}
+	for _, c := range wanted {
+		rec, known := p.find(c)
+		switch {
+		case known && refuted(rec):
+			return Fact{Status: False, Capability: c, Reason: rec.Reason}
+		case fact.Status == Unknown || known && rec.State == Trusted && !rec.expired(now):
+		case !known:
+			fact = Fact{Status: Unknown, Capability: c, Reason: ReasonNotExercised}
+		case rec.expired(now):
+			fact = Fact{Status: Unknown, Capability: c, Reason: ReasonTrustExpired}
+		default:
+			fact = Fact{Status: Unknown, Capability: c, Reason: rec.Reason}
+		}
+	}
+	return fact
 }

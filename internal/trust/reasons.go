@@ -91,5 +91,6 @@ const (
 	ReasonObserveOnly         Reason = "ObserveOnly"         // mode Observe: the card decides
 	ReasonAllTrusted          Reason = "AllTrusted"          // every declared and required capability
 	ReasonRequirementsMet     Reason = "RequirementsMet"     // every required capability, or none is required
+	ReasonTargetChanged       Reason = "TargetChanged"       // another target: everything is earned again
 	ReasonNothingDeclared     Reason = "NothingDeclared"     // nothing declared and nothing required: nothing to trust
 )

@@ -1,0 +1,130 @@
+package trust
+
+import "time"
+
+// buckets cover a rolling 24 h: the hour that runs and the 24 before it.
+const buckets = 25
+
+// share is who pays for a round.
+type share int
+
+const (
+	// renewals keep known verdicts alive: two thirds of the budget are theirs alone.
+	renewals share = iota
+	// confirmations find out whether a contradiction stands. They may use what is left of the whole.
+	confirmations
+	// requests of users and reports: up to one third.
+	requests
+)
+
+// spend books tasks in the hour of at.
+func (r *Rounds) spend(at time.Time, tasks int, requested bool) {
+	if tasks <= 0 {
+		return
+	}
+	r.roll(at)
+	r.Tasks[0] += tasks
+	if requested {
+		for len(r.RequestedTasks) == 0 {
+			r.RequestedTasks = []int{0}
+		}
+		r.RequestedTasks[0] += tasks
+	}
+}
+
+// roll moves the hours on, so that the first bucket holds at. A clock that went back books in the newest hour.
+func (r *Rounds) roll(at time.Time) {
+	if len(r.Tasks) == 0 || r.TasksHour.IsZero() || at.Sub(r.TasksHour) >= buckets*time.Hour {
+		r.TasksHour, r.Tasks, r.RequestedTasks = at, []int{0}, nil
+		return
+	}
+	hours := int(at.Sub(r.TasksHour) / time.Hour)
+	if hours <= 0 {
+		return
+	}
+	r.TasksHour = r.TasksHour.Add(time.Duration(hours) * time.Hour)
+	r.Tasks = shift(r.Tasks, hours)
+	if len(r.RequestedTasks) > 0 {
+		r.RequestedTasks = shift(r.RequestedTasks, hours)
+	}
+}
+
+// shift puts n empty hours in front, forgets what is older than 24 h, and cuts trailing zeros.
+func shift(tasks []int, n int) []int {
+	out := append(make([]int, n, n+len(tasks)), tasks...)
+	out = out[:min(len(out), buckets)]
+	for len(out) > 1 && out[len(out)-1] == 0 {
+		out = out[:len(out)-1]
+	}
+	return out
+}
+
+// Spent is how many tasks reached the peer's handler in the 24 h before now, counted in whole hours, never too few.
+func (r Rounds) Spent(now time.Time) int { return r.spentIn(r.Tasks, now, buckets-1) }
+
+// spentIn sums the hours that touch the last n before now.
+func (r Rounds) spentIn(tasks []int, now time.Time, n int) int {
+	from, sum := now.Add(-time.Duration(n)*time.Hour), 0
+	for i, t := range tasks {
+		if end := r.TasksHour.Add(time.Duration(1-i) * time.Hour); end.After(from) {
+			sum += t
+		}
+	}
+	return sum
+}
+
+// affords tells whether a round that may cost so much may start at that time. It reserves its worst cost or does not
+// start. Besides the limit of 24 h there is one for every shorter time, a quarter of the whole at once and the rest
+// evenly, so that a short budget spaces rounds and never bursts and goes silent.
+func (r Rounds) affords(cost, perDay int, s share, at time.Time) bool {
+	if r.Spent(at)+cost > perDay {
+		return false
+	}
+	reserved := perDay * 2 / 3
+	switch s {
+	case requests:
+		return r.spentIn(r.RequestedTasks, at, buckets-1)+cost <= perDay-reserved
+	case renewals:
+		return r.paced(cost, reserved, at, r.spentIn(r.RequestedTasks, at, buckets-1))
+	default:
+		return r.paced(cost, perDay, at, 0)
+	}
+}
+
+// paced holds spending to limit in 24 h, and to its share of it in every shorter time in which anything was spent.
+func (r Rounds) paced(cost, limit int, at time.Time, requested int) bool {
+	if r.Spent(at)-requested+cost > limit {
+		return false
+	}
+	for hours := 1; hours < buckets-1; hours++ {
+		allowed := limit/4 + limit*hours*3/(4*(buckets-1))
+		if spent := r.spentIn(r.Tasks, at, hours); spent > 0 && spent+cost > allowed {
+			return false
+		}
+	}
+	return true
+}
+
+// affordable is the first time from at on when affords says yes; never if even an empty day would not do.
+func (r Rounds) affordable(cost, perDay int, s share, at time.Time) (when time.Time, ever bool) {
+	for range 2 * buckets {
+		if r.affords(cost, perDay, s, at) {
+			return at, true
+		}
+		at = r.nextHour(at)
+	}
+	return time.Time{}, false
+}
+
+// nextHour is when the next bucket falls out of some window.
+func (r Rounds) nextHour(at time.Time) time.Time {
+	if r.TasksHour.IsZero() {
+		return at.Add(time.Hour)
+	}
+	since := at.Sub(r.TasksHour)
+	hours := since / time.Hour
+	if since < 0 {
+		hours = -1
+	}
+	return r.TasksHour.Add((hours + 1) * time.Hour)
+}

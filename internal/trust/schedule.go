@@ -1,0 +1,309 @@
+package trust
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"time"
+)
+
+// Schedule says when to look again and at what: a behaviour round when a capability is due and the budget allows, else
+// a cheap one. It is a pure function of what is remembered, so it says the same until the next round is folded.
+func Schedule(p Peer, in PlanInput, now time.Time) Plan {
+	if in.Suspended {
+		return Plan{}
+	}
+	s := scheduler{PlanInput: in, peer: p, now: now, control: controlDue(p)}
+	behavior := s.behavior()
+	if in.Requested {
+		behavior = s.requested(behavior)
+	}
+	cheap := s.cheap()
+	switch {
+	case behavior.At.IsZero():
+		cheap.Reason = behavior.Reason
+		return cheap
+	case cheap.At.IsZero(), !cheap.At.Before(behavior.At), !behavior.At.After(now):
+		return behavior
+	}
+	cheap.Reason = behavior.Reason
+	return cheap
+}
+
+// scheduler plans one peer.
+type scheduler struct {
+	PlanInput
+	peer    Peer
+	now     time.Time
+	control bool
+}
+
+// candidate is a capability that could be asked.
+type candidate struct {
+	capability Capability
+	due        time.Time
+	// deadline orders candidates: the end of trust, or where there is none as long after due as trust would last.
+	deadline time.Time
+	// confirming puts it first, and lets it use the whole budget.
+	confirming bool
+	// alone is worth a round; what has no fixture only joins one.
+	alone bool
+	cost  int
+}
+
+// behavior plans the next behaviour round out of the shares of renewals and confirmations.
+func (s *scheduler) behavior() Plan {
+	if reason := s.held(); reason != "" {
+		return Plan{Reason: reason}
+	}
+	all := s.candidates()
+	first, ok := earliest(all)
+	if !ok {
+		reason := Reason("")
+		if s.peer.Rounds.MessageOnly >= MessageOnlyAfter {
+			reason = ReasonMessageOnly
+		}
+		return Plan{Reason: reason}
+	}
+	at := s.start(first)
+	due := s.due(all, at)
+	payer := renewals
+	if due[0].confirming {
+		payer = confirmations
+	}
+	var reason Reason
+	when, ever := s.peer.Rounds.affordable(due[0].cost, s.Policy.MaxTasksPerDay, payer, later(at, s.now))
+	if !ever {
+		return Plan{Reason: ReasonBudgetExhausted}
+	}
+	if when.After(at) && when.After(s.now) {
+		at, reason = when, ReasonBudgetExhausted
+		due = s.due(all, at)
+	}
+	return s.plan(due, at, payer, reason)
+}
+
+// requested plans a round that was asked for, now, out of its third; if that is spent, when it next allows.
+func (s *scheduler) requested(otherwise Plan) Plan {
+	all := s.candidates()
+	for i := range all {
+		all[i].due = time.Time{}
+	}
+	if len(all) == 0 {
+		return otherwise
+	}
+	sortCandidates(all)
+	when, ever := s.peer.Rounds.affordable(all[0].cost, s.Policy.MaxTasksPerDay, requests, s.now)
+	if !ever || when.After(s.now) && !otherwise.At.IsZero() && !when.Before(otherwise.At) {
+		otherwise.Reason = ReasonBudgetExhausted
+		return otherwise
+	}
+	var reason Reason
+	if when.After(s.now) {
+		reason = ReasonBudgetExhausted
+	}
+	plan := s.plan(all, when, requests, reason)
+	plan.Requested = true
+	return plan
+}
+
+// plan takes in as many of the due as the budget affords together.
+func (s *scheduler) plan(due []candidate, at time.Time, payer share, reason Reason) Plan {
+	plan := Plan{Kind: Behavior, At: at, Reason: reason}
+	cost := 0
+	for _, c := range due {
+		if c.cost > 0 && !s.peer.Rounds.affords(cost+c.cost, s.Policy.MaxTasksPerDay, payer, later(at, s.now)) {
+			continue
+		}
+		cost += c.cost
+		plan.Ask = append(plan.Ask, c.capability)
+	}
+	slices.Sort(plan.Ask)
+	plan.Control = s.control && slices.Contains(plan.Ask, Streaming)
+	return plan
+}
+
+// held says why no behaviour round makes sense now: the peer does not answer, or has no interface to ask. Where there
+// are no cheap rounds, only a behaviour round can find out.
+func (s *scheduler) held() Reason {
+	r := s.peer.Rounds
+	switch {
+	case s.Policy.SkipReachability:
+		return ""
+	case r.ReachFailures > 0:
+		return r.ReachReason
+	case !r.Usable && r.UsableReason != "":
+		return r.UsableReason
+	}
+	return ""
+}
+
+// candidates are all capabilities that can be asked of this peer.
+func (s *scheduler) candidates() []candidate {
+	var out []candidate
+	for name, cost := range s.Cost {
+		rec, known := s.peer.find(name)
+		if known && !rec.owed() {
+			continue
+		}
+		if s.peer.Rounds.MessageOnly >= MessageOnlyAfter && !s.Requested && (name != Streaming || rec.LastReason == ReasonMessageOnly) {
+			continue
+		}
+		c := candidate{capability: name, due: s.jittered(rec), cost: cost, alone: s.Fixtures == nil || s.Fixtures[name]}
+		c.confirming = known && (rec.suspected(s.Policy, s.now) || rec.Pairs.undecided())
+		c.deadline = rec.Expiration
+		if rec.State != Trusted && !rec.NextProbe.IsZero() {
+			c.deadline = rec.NextProbe.Add(s.Policy.Trust(name))
+		}
+		if !c.alone {
+			c.cost = 0
+		} else if name == Streaming && s.control {
+			c.cost += s.CostControl
+		}
+		out = append(out, c)
+	}
+	sortCandidates(out)
+	return out
+}
+
+// sortCandidates puts what is to be confirmed first, then what has least time.
+func sortCandidates(list []candidate) {
+	slices.SortFunc(list, func(a, b candidate) int {
+		if a.alone != b.alone {
+			return boolFirst(a.alone)
+		}
+		if a.confirming != b.confirming {
+			return boolFirst(a.confirming)
+		}
+		return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.capability, b.capability))
+	})
+}
+
+func boolFirst(a bool) int {
+	if a {
+		return -1
+	}
+	return 1
+}
+
+// earliest finds the candidate that is due first and worth a round.
+func earliest(all []candidate) (first candidate, ok bool) {
+	for _, c := range all {
+		if c.alone && (!ok || c.due.Before(first.due)) {
+			first, ok = c, true
+		}
+	}
+	return first, ok
+}
+
+// due lists those that a round at that time should ask: what is due, and what would be within half an interval, so that
+// tasks are shared.
+func (s *scheduler) due(all []candidate, at time.Time) []candidate {
+	limit := later(at, s.now).Add(s.Policy.Interval / 2)
+	var out []candidate
+	for _, c := range all {
+		if !c.due.After(limit) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// start is when the first due candidate may be asked. The first round of all starts at once; later ones keep the
+// confirmation interval between them, whatever went wrong in the last.
+func (s *scheduler) start(first candidate) time.Time {
+	r := s.peer.Rounds
+	switch {
+	case r.Last == 0:
+		return s.now
+	case r.LastTime.IsZero() && first.due.IsZero():
+		return s.random()
+	case r.Behaviors == 0 && r.LastBehavior.IsZero():
+		return later(first.due, r.LastTime)
+	}
+	return later(first.due, r.LastBehavior.Add(min(s.Policy.ConfirmInterval, s.Policy.Interval)))
+}
+
+// cheap plans the next round of the reachability tier. What fails again and again is asked ever more rarely: a peer that
+// wants credentials once a day, any other once an interval.
+func (s *scheduler) cheap() Plan {
+	r, p := s.peer.Rounds, s.Policy
+	if p.SkipReachability {
+		return Plan{}
+	}
+	gap, rarest := p.ReachabilityInterval, max(p.Interval, p.ReachabilityInterval)
+	if r.ReachReason == ReasonAuthenticationRequired {
+		rarest = max(day, rarest)
+	}
+	for i := UnreachableAfter; i < r.ReachFailures && gap < rarest; i++ {
+		gap *= 2
+	}
+	at := s.random()
+	if !r.LastTime.IsZero() {
+		gap = min(gap, rarest)
+		at = r.LastTime.Add(gap + s.jitter("cheap", gap))
+	}
+	return Plan{Kind: Reachability, At: at}
+}
+
+// jittered is when a capability is due, moved by up to a twentieth of its gap either way.
+func (s *scheduler) jittered(rec Record) time.Time {
+	if rec.NextProbe.IsZero() {
+		return rec.NextProbe
+	}
+	return rec.NextProbe.Add(s.jitter("behavior", rec.NextProbe.Sub(rec.LastTime)))
+}
+
+// jitter is the same for the same seed and round, between -gap/20 and gap/20. All capabilities of a peer move alike.
+func (s *scheduler) jitter(what string, gap time.Duration) time.Duration {
+	const steps = 1 << 10
+	n := s.hash(what, s.peer.Rounds.Behaviors) % (2 * steps)
+	return gap / 20 * time.Duration(int64(n)-steps) / steps
+}
+
+// random is when a round is due whose predecessor's time is not known: at one moment of every interval that only the
+// seed decides, so that asking again gives the same answer. One that has just passed is due now.
+func (s *scheduler) random() time.Time {
+	interval := max(s.Policy.Interval, time.Second)
+	phase := time.Duration(s.hash("unknown", 0) % uint64(interval))
+	at := s.now.Truncate(interval).Add(phase)
+	if at.After(s.now) {
+		at = at.Add(-interval)
+	}
+	if s.now.Sub(at) < interval/10 {
+		return at
+	}
+	return at.Add(interval)
+}
+
+func (s *scheduler) hash(what string, n int64) uint64 {
+	h := fnv.New64a()
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], s.Seed)
+	binary.LittleEndian.PutUint64(b[8:], uint64(n))
+	h.Write([]byte(what))
+	h.Write(b[:])
+	// FNV leaves neighbouring inputs close together; spread them.
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	return x ^ x>>33
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// find looks a record up; without one, what is returned is as good as never probed.
+func (p Peer) find(c Capability) (Record, bool) {
+	for i := range p.Records {
+		if p.Records[i].Capability == c {
+			return p.Records[i], true
+		}
+	}
+	return Record{}, false
+}
