@@ -19,11 +19,13 @@ type question struct {
 	ask func(context.Context, *session, *asking) trust.Observation
 }
 
-// questions is the table. Streaming's cost is a stream, the control and a second stream; the control by itself costs no more than that.
-// TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked.
+// questions is the table, in the order in which they are asked; Lifecycle is judged by what the others began. Streaming's cost is a stream, the control and a second stream; the control by itself costs no more than that.
+// Continuation's is a message, its reply, and the reply by itself. TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked.
 var questions = []question{
 	{trust.Streaming, 3, streamingBound, askStreaming},
 	{trust.TaskRetrieval, 1, exchangeBound, askRetrieval},
+	{trust.Cancellation, 1, cancellationBound, askCancellation},
+	{trust.Continuation, 3, continuationBound, askContinuation},
 	{trust.Lifecycle, 1, exchangeBound, askLifecycle},
 }
 
@@ -51,6 +53,13 @@ func Questions() []trust.Capability {
 type asking struct {
 	r        *round
 	exchange *exchange
+	// canceled is the task that Cancellation began and canceled; its life counts for Lifecycle too.
+	canceled *tape
+}
+
+// streams says whether a task is best followed by a stream: streaming is declared, and nothing in this round speaks against it.
+func (a *asking) streams() bool {
+	return a.r.declared(trust.Streaming) && (a.exchange == nil || a.exchange.one.sort == good)
 }
 
 // ask asks each question of the job, in the order of the table. A question that panics is Inconclusive and takes no other with it.
@@ -129,6 +138,14 @@ func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation 
 
 func askLifecycle(ctx context.Context, s *session, a *asking) trust.Observation {
 	o := judgeLifecycle(a.shared(ctx, s).followed())
+	if a.canceled != nil && o.Outcome != trust.Diverged {
+		// canceled is terminal like any other state; its own task may show what the ordinary one did not (C71).
+		if c := judgeCanceledLife(a.canceled); c.Outcome == trust.Diverged {
+			o = c
+			o.ProbedWith = s.probedWith(s.job.Target.Fixtures.LongRunning)
+			return o
+		}
+	}
 	o.ProbedWith = s.probedWith(s.job.Target.Fixtures.Message)
 	return o
 }

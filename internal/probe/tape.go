@@ -28,6 +28,8 @@ type tape struct {
 	Marks []mark
 	// Status of the HTTP answer.
 	Status int
+	// Unfold writes every event down by itself from here on.
+	Unfold bool
 	// Events counts all of them.
 	Events int
 	// Problems that events had.
@@ -115,7 +117,7 @@ func (t *tape) add(e wire.Event) {
 	if e.Err != nil {
 		m.Code = e.Err.Code
 	}
-	if n := len(t.Marks); n > 0 && t.Marks[n-1].alike(m) {
+	if n := len(t.Marks); n > 0 && !t.Unfold && t.Marks[n-1].alike(m) {
 		t.Marks[n-1].Count++
 		t.Marks[n-1].Last = m.At
 		t.Marks[n-1].Parts += m.Parts

@@ -153,19 +153,18 @@ func (w *watch) cancel() {
 
 // beside runs one call in its own goroutine and lets the loop write its answer down.
 func (w *watch) beside(call func(context.Context) look, to *[]look) {
-	w.pending++
-	go func() {
+	w.spawn(func() func() {
 		ctx, cancel := w.s.unary(w.ctx)
 		defer cancel()
 		l := call(ctx)
-		w.notes <- func() {
+		return func() {
 			// Whether the stream still had it open and active is known only here, in the loop's own order.
 			_, done := w.tape.Terminal()
 			l.Open = w.tape.Open && !done && !w.tape.Ends()
 			*to = append(*to, l)
 			w.tape.Clock = w.tape.Clock.see(w.tape.when(l.Asked), w.tape.when(l.At), l.date)
 		}
-	}()
+	})
 }
 
 // look asks GetTask after the stream, in the caller's own goroutine.
@@ -219,4 +218,28 @@ func answered(a *wire.Answer, err error, asked, at time.Duration) look {
 		l.State = stateOf(a.RawState)
 	}
 	return l
+}
+
+// aside runs a longer errand beside the stream while the loop reads on.
+func (w *watch) aside(run func(context.Context)) {
+	w.spawn(func() func() {
+		run(w.ctx)
+		return func() {}
+	})
+}
+
+// spawn runs work in its own goroutine and what it returns in the loop. A panic is carried over into the loop, where the question's own
+// recover finds it.
+func (w *watch) spawn(work func() func()) {
+	w.pending++
+	go func() {
+		note := func() {}
+		defer func() {
+			if r := recover(); r != nil {
+				note = func() { panic(r) }
+			}
+			w.notes <- note
+		}()
+		note = work()
+	}()
 }

@@ -1,0 +1,222 @@
+package probe
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentpeer/agentpeer/client/lifecycle"
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+func askCancellation(ctx context.Context, s *session, a *asking) trust.Observation {
+	f := s.job.Target.Fixtures.LongRunning
+	if f == nil {
+		return unlearned(trust.Observation{}, trust.ReasonNoFixture, "no message is configured that makes the agent work long enough to cancel")
+	}
+	s.progress("cancellation")
+	var t *tape
+	if a.streams() {
+		t = s.cancelStream(ctx, f)
+	} else {
+		t = s.cancelSingle(ctx, f)
+	}
+	s.repeatCancel(ctx, t)
+	a.canceled = t
+	o := judgeCancellation(t, s.timing)
+	o.ProbedWith = s.probedWith(f)
+	return o
+}
+
+// cancellationBound: a task to its deadline, its looks, and the repetition of a refusal.
+func cancellationBound(t Timing) time.Duration {
+	return t.Task + 6*t.FirstEvent + 2*cancelPatience(t) + t.Repeat
+}
+
+// cancelPatience is how long we wait for a cancel that was accepted to take effect.
+func cancelPatience(t Timing) time.Duration { return 2 * (t.Settle + t.Late) }
+
+// race is how long active frames after a cancel may be on their way already (wire reference 7.3: 1 s).
+func race(t Timing) time.Duration { return min(time.Second, t.Late/5) }
+
+// cancelStream begins a long task on a stream, cancels it after its first sign of life, and goes on listening: the zombie shows itself only
+// to those who stay.
+func (s *session) cancelStream(ctx context.Context, f *Fixture) *tape {
+	t := s.streamMessage(ctx, s.rpc, s.message(f), s.watchCancel())
+	if t.Fail == nil && t.TaskID() != "" && t.Left == leftNot {
+		s.lookAfterCancel(ctx, t)
+	}
+	return t
+}
+
+// cancelSingle does the same by unary calls: there are no frames, only what CancelTask and GetTask say.
+func (s *session) cancelSingle(ctx context.Context, f *Fixture) *tape {
+	t := s.sendMessage(ctx, s.rpc, s.message(f), false)
+	if t.Fail != nil || t.TaskID() == "" {
+		return t
+	}
+	if m, ok := t.Last(); ok && settled(m.State) {
+		return t
+	}
+	cctx, cancel := s.unary(ctx)
+	defer cancel()
+	l := s.cancelTask(cctx, s.rpc, t.Began, t.TaskID())
+	t.Cancels = append(t.Cancels, l)
+	s.lookAfterCancel(ctx, t)
+	return t
+}
+
+// lookAfterCancel asks GetTask until the task is over or our patience is, and then twice more over some seconds: canceled must stay.
+func (s *session) lookAfterCancel(ctx context.Context, t *tape) {
+	until := time.Since(t.Began) + cancelPatience(s.timing)
+	for {
+		l := s.look(ctx, s.rpc, t)
+		if l.State.Terminal() || l.Code != 0 || l.Fail != nil || refusedCancel(t) {
+			break
+		}
+		if time.Since(t.Began) > until || !pause(ctx, s.timing.Settle/3) {
+			return
+		}
+	}
+	if _, known := canceledAt(t); !known {
+		return
+	}
+	for range 2 {
+		if !pause(ctx, s.timing.Settle) {
+			return
+		}
+		s.look(ctx, s.rpc, t)
+	}
+}
+
+func refusedCancel(t *tape) bool {
+	return len(t.Cancels) > 0 && (t.Cancels[0].Code != 0 || t.Cancels[0].Fail != nil)
+}
+
+// repeatCancel asks again on a new connection where the method is not known though GetTask is (design 4.4).
+func (s *session) repeatCancel(ctx context.Context, t *tape) {
+	if !cancelUnknown(t) || !pause(ctx, s.timing.Repeat) {
+		return
+	}
+	fresh := s.fresh()
+	defer fresh.Client.Close()
+	ctx, cancel := s.unary(ctx)
+	defer cancel()
+	l := s.cancelTask(ctx, fresh, t.Began, t.TaskID())
+	l.Fresh = true
+	t.Cancels = append(t.Cancels, l)
+}
+
+// watchCancel is the step of a stream that is to be canceled.
+func (s *session) watchCancel() step {
+	tm := s.timing
+	var asked, refusedLook bool
+	var looked time.Duration
+	looks := 0
+	return func(w *watch) (time.Duration, leave) {
+		t, now := w.tape, w.now()
+		if now >= tm.Task {
+			return 0, leftDeadline
+		}
+		if !asked {
+			if t.Ends() {
+				return endsAt(t) + tm.Grace, leaveIf(now >= endsAt(t)+tm.Grace, leftSettled)
+			}
+			if m, ok := t.Last(); t.TaskID() != "" && (ok && m.State.Active() || has(t, wire.KindArtifact)) {
+				asked, t.Unfold = true, true
+				w.cancel()
+			}
+			return tm.Task, leftNot
+		}
+		if len(t.Cancels) == 0 {
+			return tm.Task, leftNot
+		}
+		answer := t.Cancels[0]
+		at, known := canceledAt(t)
+		switch {
+		case known:
+			return s.listen(w, at, &looks)
+		case answer.Code != 0 || answer.Fail != nil:
+			// Refused. Whether the task had ended meanwhile is worth one question.
+			if !refusedLook {
+				refusedLook = true
+				w.look(false)
+			}
+			return tm.Task, leaveIf(w.pending == 0, leftDone)
+		case t.Ends():
+			return endsAt(t) + tm.Grace, leaveIf(now >= endsAt(t)+tm.Grace, leftSettled)
+		case now >= answer.At+cancelPatience(tm):
+			return tm.Task, leaveIf(w.pending == 0, leftDone)
+		}
+		// Accepted and not yet done: ask now and then.
+		next := max(looked, answer.At) + tm.Settle/3
+		if w.pending == 0 && (looked == 0 || now >= next) {
+			looked = now
+			w.look(false)
+		}
+		return max(next, now+tm.Settle/3), leftNot
+	}
+}
+
+// listen goes on reading after canceled is known: past the race, past the time a buffer may need, and, while frames go on, long enough to
+// tell a zombie from a lump. Meanwhile GetTask is asked at once and twice more: canceled must stay.
+func (s *session) listen(w *watch, at time.Duration, looks *int) (time.Duration, leave) {
+	tm, t, now := s.timing, w.tape, w.now()
+	end := at + race(tm) + max(tm.Late, 2*tm.Settle) + tm.Settle/3
+	if late := lateFrames(t, at, tm); len(late) > 0 {
+		end = max(end, late[0].At+2*tm.Late)
+	}
+	if now >= end {
+		return tm.Task, leaveIf(w.pending == 0, leftDone)
+	}
+	next := at + time.Duration(*looks)*tm.Settle
+	if *looks < 3 && now >= next {
+		*looks++
+		w.look(false)
+		next = at + time.Duration(*looks)*tm.Settle
+	}
+	if *looks < 3 {
+		return min(end, next), leftNot
+	}
+	return end, leftNot
+}
+
+func leaveIf(yes bool, why leave) leave {
+	if yes {
+		return why
+	}
+	return leftNot
+}
+
+// canceledAt is the first moment at which canceled is known from any source.
+func canceledAt(t *tape) (at time.Duration, known bool) {
+	first := func(d time.Duration) {
+		if !known || d < at {
+			at, known = d, true
+		}
+	}
+	for _, m := range t.Marks {
+		if t.Own(m) && m.State == lifecycle.Canceled {
+			first(m.At)
+		}
+	}
+	for _, list := range [][]look{t.Cancels, t.Looks} {
+		for _, l := range list {
+			if l.State == lifecycle.Canceled && l.ID == t.TaskID() {
+				first(l.At)
+			}
+		}
+	}
+	return at, known
+}
+
+// lateFrames are the frames of work that came after canceled was known and the race was over.
+func lateFrames(t *tape, at time.Duration, tm Timing) []mark {
+	var late []mark
+	for _, m := range t.Marks {
+		if m.At > at+race(tm) && t.Own(m) && (m.Kind == wire.KindArtifact || m.Kind == wire.KindMessage || m.State.Active()) {
+			late = append(late, m)
+		}
+	}
+	return late
+}

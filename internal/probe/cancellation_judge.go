@@ -1,0 +1,171 @@
+package probe
+
+import (
+	"fmt"
+
+	"github.com/agentpeer/agentpeer/client/lifecycle"
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// judgeCancellation says what came of a cancel (wire reference 7.3). No card declares cancel and its success is promised by nobody; what
+// counts against a peer is to say canceled and go on, and not to know the method.
+func judgeCancellation(t *tape, tm Timing) trust.Observation {
+	o := trust.Observation{Capability: trust.Cancellation, Observed: t.account(""), Rule: "wire 7.3"}
+	if o, done := neverCanceled(o, t); done {
+		return o
+	}
+	if at, known := canceledAt(t); known {
+		late := lateFrames(t, at, tm)
+		switch {
+		case zombie(t, late, tm):
+			return diverged(o, trust.ReasonEventsAfterCancel, lifecycle.Protocol, "1.0 §3.1.5, wire 7.3", fmt.Sprintf(
+				"canceled after %s, and %d frames of work from %s to %s", offset(at), len(late), offset(late[0].At), offset(late[len(late)-1].Last)))
+		case revived(t):
+			return unlearned(o, trust.ReasonCancelNotHonoured, "the task was canceled and did not stay so; Lifecycle is charged with that")
+		}
+		if len(late) > 0 {
+			o.Warnings = append(o.Warnings, trust.WarnLateFramesAfterCancel)
+		}
+		if t.Streamed && t.Left == leftNot && !showsCanceled(t) {
+			o.Warnings = append(o.Warnings, trust.WarnCanceledFrameMissing)
+		}
+		return honored(o, "1.0 §3.1.5", fmt.Sprintf("asked to cancel, canceled after %s, and no work came after", offset(at)))
+	}
+	return judgeUncanceled(o, t)
+}
+
+// neverCanceled: there was no task to cancel, or it was over before we could.
+func neverCanceled(o trust.Observation, t *tape) (trust.Observation, bool) {
+	if t.Fail != nil {
+		return unlearned(o, failReason(t.Fail), "began a long task, nothing of the protocol came back: "+failText(t.Fail)), true
+	}
+	if code, first, ok := t.Error(); ok && first {
+		return unlearned(o, codeReason(t.Generation, code, t.Status), fmt.Sprintf("began a long task, answered with error %d", code)), true
+	}
+	if t.MessageOnly() {
+		return unlearned(o, trust.ReasonMessageOnly, "the peer answers with a Message, there is no task to cancel"), true
+	}
+	if t.TaskID() == "" {
+		return unlearned(o, trust.ReasonNotExercised, "no task came about that could be canceled"), true
+	}
+	if len(t.Cancels) > 0 {
+		return o, false
+	}
+	m, ok := t.Last()
+	switch {
+	case ok && m.State == lifecycle.Rejected:
+		return unlearned(o, trust.ReasonProbeRejected, "the peer rejected the long task"), true
+	case ok && settled(m.State):
+		return unlearned(o, trust.ReasonTaskEndedFirst, "the task was "+string(m.State)+" before it could be canceled"), true
+	case t.Left == leftDeadline:
+		return unlearned(o, trust.ReasonProbeDeadlineExceeded, "the task showed no sign of life before our deadline"), true
+	}
+	return unlearned(o, trust.ReasonStreamInterrupted, "the stream ended before the task could be canceled"), true
+}
+
+// judgeUncanceled: a cancel was asked for and canceled never came.
+func judgeUncanceled(o trust.Observation, t *tape) trust.Observation {
+	c := t.Cancels[0]
+	ended := t.lastKnown()
+	switch {
+	case c.Fail != nil && c.Fail.Class == wire.ClassTimeout:
+		return unlearned(o, trust.ReasonProbeDeadlineExceeded, "asked to cancel, no answer by our deadline")
+	case c.Fail != nil:
+		return unlearned(o, failReason(c.Fail), "asked to cancel, nothing of the protocol came back: "+failText(c.Fail))
+	case ended.Terminal():
+		return unlearned(o, trust.ReasonTaskEndedFirst, "the task was "+string(ended)+" before the cancel took effect")
+	case c.Code == codeNotCancelable:
+		return unlearned(o, trust.ReasonTaskNotCancelable, "asked to cancel, the peer says that this task cannot be; it goes on")
+	case c.Code == codeTaskNotFound:
+		return unlearned(o, trust.ReasonReplicaInconsistency,
+			"asked to cancel the task just shown, TaskNotFound: an in-memory store behind several replicas answers so")
+	case c.Code == codeMethodNotFound:
+		return judgeUnknownCancel(o, t)
+	case c.Code != 0:
+		return unlearned(o, trust.ReasonCancelUnsupported, fmt.Sprintf("asked to cancel, answered with error %d", c.Code))
+	}
+	return unlearned(o, trust.ReasonCancelNotHonoured, "asked to cancel, the peer answered and the task went on")
+}
+
+// cancelUnknown: CancelTask is not known there although GetTask is. Where neither is, a gateway serves messages only (C85).
+func cancelUnknown(t *tape) bool {
+	if len(t.Cancels) == 0 || t.Cancels[0].Code != codeMethodNotFound {
+		return false
+	}
+	for _, l := range t.Looks {
+		if l.Fail == nil && l.Code != codeMethodNotFound {
+			return true
+		}
+	}
+	return false
+}
+
+func judgeUnknownCancel(o trust.Observation, t *tape) trust.Observation {
+	if !cancelUnknown(t) {
+		return unlearned(o, trust.ReasonTaskOpsUnavailable, "neither CancelTask nor GetTask is known there: a gateway may serve messages only")
+	}
+	o.Explicit = true
+	if len(t.Cancels) > 1 {
+		again := t.Cancels[len(t.Cancels)-1]
+		if again.Code != codeMethodNotFound {
+			return unlearned(o, trust.ReasonReplicaInconsistency, "CancelTask was not found, and on a new connection it was")
+		}
+		o.Confirmed = again.Fresh
+	}
+	return diverged(o, trust.ReasonCancelRefused, lifecycle.Protocol, "0.3 §11.1.2, 1.0 §3.1",
+		"asked to cancel, method not found: every agent owes CancelTask")
+}
+
+// zombie: frames of work go on after canceled, over a longer time than any buffer's lump, and do not end in canceled.
+func zombie(t *tape, late []mark, tm Timing) bool {
+	if len(late) < 2 {
+		return false
+	}
+	first, last := late[0], late[len(late)-1]
+	if last.Last-first.At <= tm.Late {
+		return false
+	}
+	for _, m := range t.Marks {
+		if t.Own(m) && m.State == lifecycle.Canceled && m.At >= last.Last {
+			return false // a buffer that drained slowly: it ends in canceled
+		}
+	}
+	return true
+}
+
+func showsCanceled(t *tape) bool {
+	for _, m := range t.Marks {
+		if t.Own(m) && m.State == lifecycle.Canceled {
+			return true
+		}
+	}
+	return false
+}
+
+// lastKnown is the state last told, by stream or by answer.
+func (t *tape) lastKnown() lifecycle.State {
+	all := t.answers()
+	if len(all) == 0 {
+		return lifecycle.Unknown
+	}
+	return all[len(all)-1].state
+}
+
+// revived: the task was canceled and is something else by newer answers.
+func revived(t *tape) bool { return judgeCanceledLife(t).Outcome == trust.Diverged }
+
+// judgeCanceledLife judges the life of a canceled task: canceled is a terminal state like any other (C71). Frames of work after it are
+// Cancellation's to judge.
+func judgeCanceledLife(t *tape) trust.Observation {
+	o := trust.Observation{Capability: trust.Lifecycle, Observed: t.account("")}
+	i := t.terminalIndex()
+	if i >= 0 {
+		for _, m := range t.Marks[i+1:] {
+			if t.Own(m) && m.State.Terminal() && m.State != t.Marks[i].State {
+				return leftOnStream(o, t, m)
+			}
+		}
+	}
+	return judgeAnswers(o, t)
+}

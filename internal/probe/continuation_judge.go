@@ -1,0 +1,169 @@
+package probe
+
+import (
+	"fmt"
+
+	"github.com/agentpeer/agentpeer/client/lifecycle"
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+// talked is what a dialogue showed.
+type talked struct {
+	first *tape
+	// Reached: the task asked for input, by whatever told it. Before is GetTask's answer just before the reply, nil if none was sent.
+	reached bool
+	working bool
+	before  *look
+	// Reply is nil if none was sent. After are the answers of GetTask about the old task.
+	reply                 *tape
+	after                 []look
+	control               *tape
+	promised, clientNames bool
+}
+
+func (d *dialogue) seen() talked {
+	reached, working := d.asked(d.first)
+	if d.before != nil {
+		reached = reached || d.before.State == lifecycle.InputRequired
+		working = working || d.before.State == lifecycle.Working
+	}
+	return talked{
+		first: d.first, reached: reached, working: working, before: d.before, reply: d.reply, after: d.after,
+		control: d.control, promised: d.promised, clientNames: d.clientNames,
+	}
+}
+
+// judgeContinuation says whether a follow-up continued the task it named, and whose fault it is if not (design 5).
+func judgeContinuation(k talked) trust.Observation {
+	o := trust.Observation{Capability: trust.Continuation, Rule: "design 5"}
+	t := k.first
+	if t.Fail != nil {
+		return unlearned(o, failReason(t.Fail), "sent the first message, nothing of the protocol came back: "+failText(t.Fail))
+	}
+	if code, first, ok := t.Error(); ok && first {
+		return unlearned(o, codeReason(t.Generation, code, t.Status), fmt.Sprintf("sent the first message, answered with error %d", code))
+	}
+	if t.MessageOnly() {
+		return unlearned(o, trust.ReasonMessageOnly, "the peer answers with a Message, there is no task to continue")
+	}
+	if skippedWorking(k) {
+		o.Warnings = append(o.Warnings, trust.WarnInputRequiredWithoutWorking)
+	}
+	if k.reply == nil {
+		return unlearned(o, trust.ReasonInputRequiredNotReached, "the task did not ask for input in time; it was "+string(t.lastKnown()))
+	}
+	return judgeReply(o, k)
+}
+
+// skippedWorking: the order rule of the seeds, warned of only with the promise and a stream from the task's first event (design 5).
+func skippedWorking(k talked) bool {
+	if !k.promised || !k.first.Streamed {
+		return false
+	}
+	for _, m := range k.first.Marks {
+		switch m.State {
+		case lifecycle.Working:
+			return false
+		case lifecycle.InputRequired:
+			return true
+		}
+	}
+	return false
+}
+
+func judgeReply(o trust.Observation, k talked) trust.Observation {
+	r, id := k.reply, k.first.TaskID()
+	// Only GetTask's own word counts as the question asked (case a): the stream might be the one that is wrong.
+	asks := k.before != nil && k.before.State == lifecycle.InputRequired
+	if r.Fail != nil {
+		return unlearned(o, failReason(r.Fail), "replied to the question, nothing of the protocol came back: "+failText(r.Fail))
+	}
+	if code, first, ok := r.Error(); ok && first {
+		return refusedReply(o, k, code, asks)
+	}
+	old := oldTask(k)
+	switch {
+	case r.MessageOnly() && old == lifecycle.OldTaskMovedOn:
+		o.Warnings = append(o.Warnings, trust.WarnContinuedWithMessage)
+		return honored(o, "wire 7.6", "the reply was answered with a Message, and the task it named moved on")
+	case r.MessageOnly():
+		return unlearned(o, trust.ReasonMessageOnly, "the reply was answered with a Message, and the task it named stands still")
+	case r.TaskID() == "":
+		return unlearned(o, trust.ReasonUnexpectedAnswer, "the answer to the reply is none of A2A")
+	case r.TaskID() == id && !k.reached:
+		return unlearned(o, trust.ReasonInputRequiredNotReached,
+			"the task did not ask for input in time; a reply to it was taken under the same id")
+	case r.TaskID() == id:
+		if c := r.ContextID(); c != "" && k.first.ContextID() != "" && c != k.first.ContextID() {
+			o.Warnings = append(o.Warnings, trust.WarnContextChanged)
+		}
+		return honored(o, "0.3 §9.4, 1.0 §6.3", "the reply to input-required continued the same task")
+	}
+	return blame(o, k, old, asks)
+}
+
+// refusedReply: an error in answer to the reply. It counts only while GetTask itself said that the task asks, and only if it is about the
+// operation and not about what we said (design 3: a prompt that the agent would not take).
+func refusedReply(o trust.Observation, k talked, code int, asks bool) trust.Observation {
+	text := fmt.Sprintf("replied to the question, answered with error %d", code)
+	switch {
+	case !asks:
+		return unlearned(o, trust.ReasonInputRequiredNotReached,
+			fmt.Sprintf("the task did not ask for input in time; a reply to it was refused with error %d, which is legal", code))
+	case code == codeTaskNotFound:
+		return unlearned(o, trust.ReasonReplicaInconsistency, text+" though GetTask had just shown the task")
+	case code == codeUnsupported, code == codeInvalidParams && k.control != nil && took(k.control):
+		return diverged(o, trust.ReasonContinuationRefused, lifecycle.Protocol, "wire 7.6", text+" though GetTask says input-required")
+	}
+	return unlearned(o, codeReason(k.reply.Generation, code, k.reply.Status), text)
+}
+
+// took: the peer took the same words as a message of their own, so it was not these that it refused.
+func took(t *tape) bool {
+	_, _, failed := t.Error()
+	return t.Fail == nil && !failed && (t.TaskID() != "" || t.MessageOnly())
+}
+
+// oldTask says what became of the task that the reply named.
+func oldTask(k talked) lifecycle.OldTask {
+	if k.before == nil {
+		return lifecycle.OldTaskUnseen
+	}
+	found := lifecycle.OldTaskUnseen
+	for _, l := range k.after {
+		if l.Fail != nil || l.Code != 0 || l.ID != k.first.TaskID() {
+			continue
+		}
+		if found = lifecycle.CompareOldTask(k.before.State, l.State); found == lifecycle.OldTaskMovedOn {
+			return found
+		}
+	}
+	return found
+}
+
+// blame: the reply was answered with another task id. Whose fault that is, the seeds' rule says.
+func blame(o trust.Observation, k talked, old lifecycle.OldTask, asks bool) trust.Observation {
+	state := "unseen"
+	if k.before != nil && k.before.State != "" {
+		state = string(k.before.State)
+	}
+	text := "a reply to the task, which was " + state + ", was answered with another task id"
+	whose, basis := lifecycle.BlameContinuation(lifecycle.FollowUpEvidence{
+		Old:                 old,
+		InputRequiredBefore: asks,
+		HistoryPromise:      k.promised,
+		ClientMadeIDs:       k.clientNames,
+		WorkingObserved:     k.working,
+	})
+	switch whose {
+	case lifecycle.BlamePeer:
+		rule := "design 5 (b)"
+		if asks {
+			rule = "C68, design 5 (a)"
+		}
+		return diverged(o, trust.ReasonTaskIDChangedOnContinuation, basis, rule, text+", and the old task stands still")
+	case lifecycle.BlameGateway:
+		return unlearned(o, trust.ReasonTaskIdentityUnstable, text+", and the old task moved on: ids are being rewritten, set spec.taskIdentity")
+	}
+	return unlearned(o, trust.ReasonNotContinued, text+", and nothing promised otherwise")
+}
