@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/controllers"
+	"github.com/agentpeer/agentpeer/internal/card"
+	"github.com/agentpeer/agentpeer/internal/probe"
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// checkFlags are the flags of `agentpeer check`.
+type checkFlags struct {
+	rounds    int
+	interval  time.Duration
+	message   string
+	probes    string
+	output    string
+	verbose   bool
+	cardPath  string
+	binding   string
+	version   string
+	urlFrom   string
+	cidrs     []string
+	origins   []string
+	tokenFile string
+	caFile    string
+}
+
+func newCheck() *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check URL",
+		Short: "Judge one agent now",
+		Long: `Fetch the card of an agent, ask what it declares and what every agent owes, and say what came back.
+
+The agent is sent real tasks. They cost what its model costs: about five a round.
+
+Exit codes: 0 everything was honoured, 1 something was contradicted, 2 something could not be told,
+3 the command line or a file cannot be used. A capability that needs a fixture and has none (see --probes)
+does not count.`,
+		Example: `  agentpeer check http://localhost:9001
+  agentpeer check https://planner.example.com/agents/route --rounds 3 --message "ping" -o json
+  agentpeer check https://planner.example.com --probes probes.yaml -v`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("got %d arguments, want one: the URL of the agent, such as http://localhost:9001", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.IntVar(&f.rounds, "rounds", 1, "rounds to run, 1 to 100; a soft contradiction needs two of three to demote")
+	fl.DurationVar(&f.interval, "interval", time.Second, "pause between two rounds")
+	fl.StringVar(&f.message, "message", "", `text of the ordinary probe message (default "ping")`)
+	fl.StringVar(&f.probes, "probes", "", "file with fixtures and timeouts, YAML or JSON in the shape of spec.probes; - reads standard input")
+	fl.StringVarP(&f.output, "output", "o", "table", "table or json")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every request and answer on standard error")
+	fl.StringVar(&f.cardPath, "card-path", "", "path of the card on the URL's origin (default: both well-known names below the URL)")
+	fl.StringVar(&f.binding, "binding", "", "use only interfaces of this binding, such as JSONRPC")
+	fl.StringVar(&f.version, "protocol-version", "", "use only interfaces of this protocol version, such as 1.0")
+	fl.StringVar(&f.urlFrom, "url-from", "Card", "where the endpoint is taken from: Card, or Endpoint for cards that name an address only the agent knows")
+	fl.StringSliceVar(&f.cidrs, "allow-cidrs", nil, "private or loopback ranges that other addresses named by the card may be in, such as 10.0.0.0/8")
+	fl.StringSliceVar(&f.origins, "allow-origins", nil, "other origins that the card's interfaces may use, such as https://api.example.com")
+	fl.StringVar(&f.tokenFile, "bearer-token-file", "", "file with a bearer token to send to the URL's origin; - reads standard input")
+	fl.StringVar(&f.caFile, "ca-file", "", "file with certificates in PEM to trust besides the system's")
+	return cmd
+}
+
+func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
+	target, policy, err := f.target(rawURL, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	env := probe.Env{UserAgent: "agentpeer-check/" + version}
+	if f.verbose {
+		env.Trace = newTracer(cmd.ErrOrStderr()).print
+	}
+	show := newProgress(cmd.ErrOrStderr())
+	defer show.end()
+
+	c := checked{target: target, policy: policy}
+	for n := int64(1); n <= int64(f.rounds); n++ {
+		if n > 1 && !pause(cmd.Context(), f.interval) {
+			break
+		}
+		env.Progress = show.round(n, f.rounds)
+		c.fold(probe.Run(cmd.Context(), env, c.job(n)))
+	}
+	show.end()
+	if cmd.Context().Err() != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: what follows rests on the rounds so far")
+	}
+	res := c.result(time.Now())
+	if f.output == "json" {
+		err = printJSON(cmd.OutOrStdout(), res)
+	} else {
+		err = printTable(cmd.OutOrStdout(), res)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	if code := res.exitCode(); code != exitHonored {
+		return exit(code)
+	}
+	return nil
+}
+
+// target yields whom to ask and how strictly to judge. Its errors say what to write instead.
+func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Policy, error) {
+	var none probe.Target
+	if f.rounds < 1 || f.rounds > 100 {
+		return none, trust.Policy{}, fmt.Errorf("--rounds is %d, want 1 to 100", f.rounds)
+	}
+	if f.interval < 0 {
+		return none, trust.Policy{}, fmt.Errorf("--interval is %s, want 0s or more", f.interval)
+	}
+	if f.output != "table" && f.output != "json" {
+		return none, trust.Policy{}, fmt.Errorf("--output is %q, want table or json", f.output)
+	}
+	if f.probes == "-" && f.tokenFile == "-" {
+		return none, trust.Policy{}, errors.New("--probes and --bearer-token-file both read standard input: put one into a file")
+	}
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return none, trust.Policy{}, err
+	}
+	t := probe.Target{Key: u.String(), ID: u.String(), URL: u, AllowHosts: []string{hostPort(u)}}
+
+	var probes v1alpha1.Probes
+	if f.probes != "" {
+		if probes, err = readProbes(f.probes, in); err != nil {
+			return none, trust.Policy{}, err
+		}
+	}
+	if f.message != "" {
+		probes.Message = &v1alpha1.Message{Parts: []v1alpha1.Part{{Text: f.message}}}
+	}
+	var policy trust.Policy
+	t.Fixtures, t.Timing, policy = controllers.Standalone(&probes)
+
+	if f.cardPath != "" && !strings.HasPrefix(f.cardPath, "/") {
+		return none, trust.Policy{}, fmt.Errorf("--card-path is %q, want a path that starts with /", f.cardPath)
+	}
+	t.CardPath = f.cardPath
+	t.Preference = card.Preference{Binding: f.binding, ProtocolVersion: f.version, Endpoint: u}
+	switch f.urlFrom {
+	case "Card":
+	case "Endpoint":
+		t.Preference.FromEndpoint = true
+	default:
+		return none, trust.Policy{}, fmt.Errorf("--url-from is %q, want Card or Endpoint", f.urlFrom)
+	}
+	for _, c := range f.cidrs {
+		p, err := netip.ParsePrefix(c)
+		if err != nil {
+			return none, trust.Policy{}, fmt.Errorf("--allow-cidrs holds %q, want an address range such as 10.0.0.0/8", c)
+		}
+		t.Allow = append(t.Allow, p)
+	}
+	for _, o := range f.origins {
+		ou, err := url.Parse(o)
+		if err != nil || (ou.Scheme != "http" && ou.Scheme != "https") || ou.Host == "" || strings.Trim(ou.Path, "/") != "" {
+			return none, trust.Policy{}, fmt.Errorf("--allow-origins holds %q, want scheme and host such as https://api.example.com", o)
+		}
+		t.AllowedOrigins = append(t.AllowedOrigins, ou.Scheme+"://"+ou.Host)
+	}
+	if f.tokenFile != "" {
+		token, err := readFile(f.tokenFile, in, 64<<10)
+		if err != nil {
+			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %w", err)
+		}
+		value := strings.TrimSpace(string(token))
+		if value == "" {
+			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %q is empty", f.tokenFile)
+		}
+		t.Credentials = wire.Credentials{Header: "Authorization", Value: "Bearer " + value, Origins: []string{u.Scheme + "://" + u.Host}}
+	}
+	if f.caFile != "" {
+		if t.RootCAs, err = readFile(f.caFile, in, 1<<20); err != nil {
+			return none, trust.Policy{}, fmt.Errorf("reading --ca-file: %w", err)
+		}
+	}
+	// What cannot be used shows before the first request.
+	client, err := wire.NewClient(wire.Options{Allow: t.Allow, AllowHosts: t.AllowHosts, Credentials: t.Credentials, RootCAs: t.RootCAs})
+	if err != nil {
+		return none, trust.Policy{}, err
+	}
+	client.Close()
+	return t, policy, nil
+}
+
+func parseURL(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err == nil && u.Host == "" || err != nil && !strings.Contains(raw, "://"):
+		return nil, fmt.Errorf("%q is no URL with a host: write it with its scheme, such as http://%s", raw, strings.TrimLeft(raw, "/"))
+	case err != nil:
+		return nil, fmt.Errorf("reading the URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("the URL has scheme %q, want http or https", u.Scheme)
+	case u.User != nil:
+		return nil, errors.New("the URL holds a user name: pass credentials with --bearer-token-file")
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("%q has no host", raw)
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+// hostPort of a URL, with the default port written out.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// readFile reads a file, or standard input for "-", up to a limit.
+func readFile(path string, in io.Reader, limit int64) ([]byte, error) {
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(raw)) > limit {
+		return nil, fmt.Errorf("%q is larger than %d bytes", path, limit)
+	}
+	return raw, nil
+}
+
+// pause is false if ctx ended it.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentpeer/agentpeer/api/v1alpha1"
+)
+
+// readProbes reads a file in the shape of spec.probes. Unknown fields, doubled ones and values that the API server would refuse are
+// errors that name the field.
+func readProbes(path string, in io.Reader) (v1alpha1.Probes, error) {
+	var p v1alpha1.Probes
+	raw, err := readFile(path, in, 1<<20)
+	if err != nil {
+		return p, fmt.Errorf("reading --probes: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(raw, &p); err != nil {
+		return p, fmt.Errorf("reading --probes: %q is not in the shape of spec.probes: %w", path, err)
+	}
+	if err := validProbes(&p); err != nil {
+		return p, fmt.Errorf("reading --probes: %q: %w", path, err)
+	}
+	return p, nil
+}
+
+func validProbes(p *v1alpha1.Probes) error {
+	b := p.Behavior
+	for name, d := range map[string]*metav1.Duration{
+		"behavior.interval": b.Interval, "behavior.confirmInterval": b.ConfirmInterval, "behavior.taskTimeout": b.TaskTimeout,
+		"behavior.firstEventTimeout": b.FirstEventTimeout, "behavior.idleTimeout": b.IdleTimeout,
+		"reachability.interval": p.Reachability.Interval,
+	} {
+		if d != nil && (d.Duration < 100*time.Millisecond || d.Duration > 168*time.Hour) {
+			return fmt.Errorf("%s is %s, want 100ms to 168h", name, d.Duration)
+		}
+	}
+	messages := map[string]*v1alpha1.Message{"message": p.Message}
+	if f := p.Fixtures.LongRunning; f != nil {
+		messages["fixtures.longRunning.message"] = &f.Message
+	}
+	if f := p.Fixtures.InputRequired; f != nil {
+		messages["fixtures.inputRequired.message"], messages["fixtures.inputRequired.reply"] = &f.Message, &f.Reply
+	}
+	for name, m := range messages {
+		if m == nil {
+			continue
+		}
+		if len(m.Parts) == 0 {
+			return fmt.Errorf("%s.parts is empty, want at least one part such as {text: ping}", name)
+		}
+		for i, part := range m.Parts {
+			set := 0
+			for _, is := range []bool{part.Text != "", part.Data != nil, len(part.Raw) > 0} {
+				if is {
+					set++
+				}
+			}
+			if set != 1 {
+				return fmt.Errorf("%s.parts[%d] has %d of text, data and raw, want exactly one", name, i, set)
+			}
+		}
+	}
+	return nil
+}
