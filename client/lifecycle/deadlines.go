@@ -12,7 +12,7 @@ type Deadlines struct {
 	Wait time.Duration
 	// Hard is the seeds' hardDeadline (5 m): how long the peer may have the task in hand at a stretch.
 	Hard time.Duration
-	// Estimated is the skill's estimatedDuration; it counts if it is above zero and below Hard.
+	// Estimated is the skill's estimatedDuration; zero if the card has none. One that is not below Hard never comes to bear.
 	Estimated time.Duration
 }
 
@@ -80,7 +80,7 @@ func (t *ObservedTask) Due(now time.Time, d Deadlines) (Advice, error) {
 	case t.State() == Working && inState >= d.Wait && t.Promise:
 		return AbortOrDowngrade, &AgentCardDivergenceError{TaskID: t.ID, Basis: Deadline, Declared: "stateTransitionHistory",
 			Observed: string(Working), Detail: fmt.Sprintf("no transition within %v of working", d.Wait)}
-	case t.State() != Working && t.Promise && d.Estimated > 0 && d.Estimated < d.Hard && inHand >= d.Estimated:
+	case t.State() != Working && t.Promise && d.Estimated > 0 && inHand >= d.Estimated:
 		return AbortOrDowngrade, nil
 	}
 	return pollPast(inState >= d.Wait), nil

@@ -32,7 +32,7 @@ func TestDue(t *testing.T) {
 		"slow start: do not assume, ask":                {promise: true, states: []State{Submitted}, after: 30 * second, want: PollTask},
 		"slow start past the skill's estimate":          {promise: true, states: []State{Submitted}, after: 45 * second, estimated: 45 * second, want: AbortOrDowngrade},
 		"slow start within the estimate":                {promise: true, states: []State{Submitted}, after: 44 * second, estimated: 45 * second, want: PollTask},
-		"an estimate beyond the hard deadline is none":  {promise: true, states: []State{Submitted}, after: 4 * minute, estimated: 5 * minute, want: PollTask},
+		"an estimate beyond the hard deadline is none":  {promise: true, states: []State{Submitted}, after: 6 * minute, estimated: 6 * minute, want: CancelOrReissue, err: "violation"},
 		"an estimate without the promise is none":       {states: []State{Submitted}, after: 45 * second, estimated: 10 * second, want: PollTask},
 		"an estimate says nothing of a task at work":    {promise: true, states: []State{Working}, after: 20 * second, estimated: 10 * second, want: KeepWaiting},
 	} {
@@ -99,6 +99,13 @@ func TestDueGivesUpOnlyIfTheCallerSaysSo(t *testing.T) {
 	task.Diverge(err)
 	if task.Entry() != EntryDivergence || !errors.Is(task.Divergence(), err) {
 		t.Errorf("entry %s with %v, want divergence with %v", task.Entry(), task.Divergence(), err)
+	}
+
+	over := ObservedTask{ID: "t1"}
+	feed(&over, Completed)
+	over.Diverge(err)
+	if over.Entry() != EntryCompleted {
+		t.Errorf("a closed entry became %s", over.Entry())
 	}
 }
 

@@ -99,6 +99,38 @@ func TestC62NoProseOfThePeerIsKept(t *testing.T) {
 	}
 }
 
+func TestInterfaces(t *testing.T) {
+	for name, tc := range map[string]struct{ card, want string }{
+		"an entry without a version takes the card's": {
+			card: `{"protocolVersion":"1.0","supportedInterfaces":[{"url":"https://a.test/","protocolBinding":"JSONRPC"}]}`,
+			want: "JSONRPC 1.0 https://a.test/"},
+		"0.x members without a version add nothing to an entry of the same url and binding": {
+			card: `{"url":"https://a.test/","supportedInterfaces":[{"url":"https://a.test/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`,
+			want: "JSONRPC 1.0 https://a.test/"},
+		"but add one at another url": {
+			card: `{"url":"https://b.test/","supportedInterfaces":[{"url":"https://a.test/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`,
+			want: "JSONRPC 1.0 https://a.test/, JSONRPC  https://b.test/"},
+		"an entry without a binding leads nowhere": {
+			card: `{"supportedInterfaces":[{"url":"https://a.test/","protocolVersion":"1.0"}]}`},
+		"a scheme that no binding uses leads nowhere": {card: `{"url":"ftp://a.test/"}`},
+		"a tenant beyond measure leads nowhere": {
+			card: `{"supportedInterfaces":[{"url":"https://a.test/","protocolBinding":"JSONRPC","tenant":"` + strings.Repeat("x", maxTenant+1) + `"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(spell(parse(t, tc.card, "").Interfaces), ", "); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestASkillNamedTwiceIsKeptOnce(t *testing.T) {
+	c := parse(t, `{"skills":[{"id":"a","inputModes":["text/plain"]},{"id":"b"},{"id":"a"}]}`, "")
+	if len(c.Skills) != 2 || c.Skills[0].ID != "a" || len(c.Skills[0].InputModes) != 1 {
+		t.Errorf("skills %+v, want the first a, and b", c.Skills)
+	}
+}
+
 func TestAURLCarriesNoLogin(t *testing.T) {
 	c := parse(t, `{"url":"https://user:password@peer.test/a2a#part"}`, wellKnown)
 	if got := c.Interfaces[0].URL.String(); got != "https://peer.test/a2a" {
