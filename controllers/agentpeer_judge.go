@@ -160,7 +160,7 @@ func status(f facts, v verdict) trustv1alpha1.AgentPeerStatus {
 		s.Card, s.OrphanedTasks = nil, nil
 	}
 	if f.report != nil && v.outcome != roundDiscarded && v.outcome != roundWithheld {
-		s.Card = card(s.Card, f.report)
+		s.Card = cardStatus(s.Card, f.report)
 	}
 	if f.report != nil {
 		s.OrphanedTasks = orphans(s.OrphanedTasks, f.report.Orphans)
@@ -218,8 +218,8 @@ func choice(d trust.Decision) trustv1alpha1.Choice {
 	}
 }
 
-// card is what routing needs of the card that a report brings; the report of an unchanged card brings none.
-func card(old *trustv1alpha1.CardStatus, report *probe.Report) *trustv1alpha1.CardStatus {
+// cardStatus is what routing needs of the card that a report brings; the report of an unchanged card brings none.
+func cardStatus(old *trustv1alpha1.CardStatus, report *probe.Report) *trustv1alpha1.CardStatus {
 	if report.Card == nil {
 		return old
 	}
