@@ -15,10 +15,10 @@ const (
 
 // Allows checks a move against the observed history; the card alone allows none but waiting.
 //
-//   - Wait: until the task is over or asks for input. At auth-required it is allowed, since leave may be given elsewhere. Every wait is
-//     bounded: see Due.
-//   - FollowUp: at input-required and auth-required; at working only where transitions were promised, and even there the peer may
-//     refuse it (1.0 §3.3.3). Never on a hint alone, never after the end.
+//   - Wait: until the task is over or asks for input. At auth-required it is allowed, since leave may be given
+//     elsewhere. Every wait is bounded: see Due.
+//   - FollowUp: at input-required and auth-required; at working only where transitions were promised, and even there the
+//     peer may refuse it (1.0 §3.3.3). Never on a hint alone, never after the end.
 //   - Cancel: whatever has an id and is not over. A first submitted is enough: what we began we may end.
 func (t *ObservedTask) Allows(m Move) bool {
 	if t.Entry().Terminal() {

@@ -21,7 +21,8 @@ func CompareOldTask(before, after State) OldTask {
 	return OldTaskMovedOn
 }
 
-// FollowUpEvidence is what a prober knows when a follow-up was answered with a new task id. Fields left out speak for the peer.
+// FollowUpEvidence is what a prober knows when a follow-up was answered with a new task id. Fields left out speak for the
+// peer.
 type FollowUpEvidence struct {
 	// Old task after the answer, by GetTask on its id.
 	Old OldTask
@@ -42,7 +43,8 @@ type Blame string
 const (
 	// BlamePeer: the peer diverged; charged to Continuation.
 	BlamePeer Blame = "Diverged"
-	// BlameGateway: the old task moved on all the same, so ids are being rewritten on the way. Inconclusive; a correlation key would help.
+	// BlameGateway: the old task moved on all the same, so ids are being rewritten on the way. Inconclusive; a
+	// correlation key would help.
 	BlameGateway Blame = "TaskIdentityUnstable"
 	// BlameNobody: a new task, and nothing promised otherwise. Inconclusive.
 	BlameNobody Blame = "NotContinued"

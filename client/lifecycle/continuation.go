@@ -17,18 +17,20 @@ type Continuation string
 const (
 	// Continued: the same task goes on.
 	Continued Continuation = "Continued"
-	// Separate: another task was made, and nothing observed promised otherwise. The old one stays as it is and is still ours to follow.
+	// Separate: another task was made, and nothing observed promised otherwise. The old one stays as it is and is still
+	// ours to follow.
 	Separate Continuation = "Separate"
 	// Closed: a Message closed the entry as completed.
 	Closed Continuation = "Closed"
-	// Broken: another task was made although this one had been taken up. The entry is closed as a divergence; the new task is never its
-	// continuation.
+	// Broken: another task was made although this one had been taken up. The entry is closed as a divergence; the new
+	// task is never its continuation.
 	Broken Continuation = "Broken"
 )
 
-// FollowUpAnswered decides what an answer to a follow-up means for this task (the ledger's question, "what now"; whose fault it is is
-// BlameContinuation's). Once working or input-required was seen, a new task id is a divergence of this task, promise or not, with a
-// *AgentCardDivergenceError. After a terminal state a new task is a refinement and quite normal.
+// FollowUpAnswered decides what an answer to a follow-up means for this task (the ledger's question, "what now"; whose
+// fault it is is BlameContinuation's). Once working or input-required was seen, a new task id is a divergence of this
+// task, promise or not, with a *AgentCardDivergenceError. After a terminal state a new task is a refinement and quite
+// normal.
 func (t *ObservedTask) FollowUpAnswered(a Answer) (Continuation, error) {
 	over := t.Entry().Terminal()
 	switch {

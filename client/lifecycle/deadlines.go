@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Deadlines are a client's own expectations of time; no text of the protocol bounds a task. Zero fields take the defaults, so that no
-// wait is without bound.
+// Deadlines are a client's own expectations of time; no text of the protocol bounds a task. Zero fields take the
+// defaults, so that no wait is without bound.
 type Deadlines struct {
 	// Wait is the seeds' waitDeadline (30 s): how long working may last before the client asks by itself.
 	Wait time.Duration
 	// Hard is the seeds' hardDeadline (5 m): how long the peer may have the task in hand at a stretch.
 	Hard time.Duration
-	// Estimated is the skill's estimatedDuration; zero if the card has none. One that is not below Hard never comes to bear.
+	// Estimated is the skill's estimatedDuration; zero if the card has none. One that is not below Hard never comes to
+	// bear.
 	Estimated time.Duration
 }
 
@@ -62,8 +63,8 @@ const (
 //	not started past Wait                         PollTask
 //	else                                          KeepWaiting
 //
-// A task that we asked to be long is polled past Wait and never violates. Hard counts from FirstSeen or from when an interrupted task
-// was last taken up again, Wait from the last transition.
+// A task that we asked to be long is polled past Wait and never violates. Hard counts from FirstSeen or from when an
+// interrupted task was last taken up again, Wait from the last transition.
 func (t *ObservedTask) Due(now time.Time, d Deadlines) (Advice, error) {
 	d = d.filled()
 	inHand, inState := t.inHand(now), t.inState(now)

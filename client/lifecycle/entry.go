@@ -10,8 +10,8 @@ const (
 	EntryCanceled  Entry = "canceled"
 	EntryFailed    Entry = "failed"
 	EntryRejected  Entry = "rejected"
-	// EntryDivergence: the agent broke its contract, which is not the same as an agent that failed. Nothing is waited for any more; the
-	// peer's task may still run, so cancel it.
+	// EntryDivergence: the agent broke its contract, which is not the same as an agent that failed. Nothing is waited for
+	// any more; the peer's task may still run, so cancel it.
 	EntryDivergence Entry = "divergence"
 )
 
@@ -31,8 +31,8 @@ func (t *ObservedTask) Entry() Entry {
 	return EntryOpen
 }
 
-// Diverge closes the entry as a divergence, for callers who give a task up because of an error of Due. An entry that is closed already
-// stays as it is.
+// Diverge closes the entry as a divergence, for callers who give a task up because of an error of Due. An entry that is
+// closed already stays as it is.
 func (t *ObservedTask) Diverge(err error) {
 	if err != nil && !t.Entry().Terminal() {
 		t.divergence = err

@@ -2,8 +2,8 @@ package lifecycle
 
 import "fmt"
 
-// AgentCardDivergenceError says that what was observed of a task contradicts what was declared or owed. Use errors.As with a
-// *AgentCardDivergenceError. The text leaves the task's id out: the peer chose it.
+// AgentCardDivergenceError says that what was observed of a task contradicts what was declared or owed. Use errors.As
+// with a *AgentCardDivergenceError. The text leaves the task's id out: the peer chose it.
 type AgentCardDivergenceError struct {
 	// TaskID as the peer gave it.
 	TaskID string
@@ -29,8 +29,8 @@ type Rule string
 const (
 	// TerminalIsFinal: a terminal state was left (case C71). Basis Protocol.
 	TerminalIsFinal Rule = "TerminalIsFinal"
-	// WorkingFirst: input-required without working before it, although transitions were promised and none was missed. Basis Behaviour:
-	// no text forbids it, so it warns and never demotes.
+	// WorkingFirst: input-required without working before it, although transitions were promised and none was missed.
+	// Basis Behaviour: no text forbids it, so it warns and never demotes.
 	WorkingFirst Rule = "WorkingFirst"
 	// EndsByHardDeadline: not terminal past the hard deadline. Basis Deadline.
 	EndsByHardDeadline Rule = "EndsByHardDeadline"

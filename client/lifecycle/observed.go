@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// ObservedTask is what was really seen of one task. The zero value with an ID is ready; until a state other than submitted has been
-// seen the card is a hint, after that the observed sequence rules. It is not safe for concurrent use.
+// ObservedTask is what was really seen of one task. The zero value with an ID is ready; until a state other than
+// submitted has been seen the card is a hint, after that the observed sequence rules. It is not safe for concurrent use.
 type ObservedTask struct {
 	// ID of the task as the peer gave it.
 	ID string
-	// FirstSeen is the time of the first Record, or earlier if the caller sets it when the request goes out. Offsets count from it.
+	// FirstSeen is the time of the first Record, or earlier if the caller sets it when the request goes out. Offsets
+	// count from it.
 	FirstSeen time.Time
 	// Promise says that the card declares stateTransitionHistory on the 0.x interface in use: transitions were promised.
 	Promise bool
-	// GapFree says that every event since the task's first has been seen, as on an unbroken stream from the start. Unary answers, push
-	// and streams joined late have gaps; leave it false there, and set it false when a stream is cut.
+	// GapFree says that every event since the task's first has been seen, as on an unbroken stream from the start. Unary
+	// answers, push and streams joined late have gaps; leave it false there, and set it false when a stream is cut.
 	GapFree bool
 	// Long says that we asked for a long task, which no deadline accuses.
 	Long bool
@@ -47,10 +48,11 @@ const maxHistory = 256
 // Record notes a state seen now. See RecordAt.
 func (t *ObservedTask) Record(s State) error { return t.RecordAt(s, time.Now()) }
 
-// RecordAt notes a state seen at a time. Repeats are folded; Unknown, and whatever is none of the eight states, carries no information
-// and changes nothing. The state is recorded whatever is returned; an error says which rule this observation breaks
-// (*AgentCardContractViolation): a terminal state left, or input-required without working where Promise and GapFree hold. Record
-// what came in one order: answers of several channels that disagree must be put in order by their own timestamps first.
+// RecordAt notes a state seen at a time. Repeats are folded; Unknown, and whatever is none of the eight states, carries
+// no information and changes nothing. The state is recorded whatever is returned; an error says which rule this
+// observation breaks (*AgentCardContractViolation): a terminal state left, or input-required without working where
+// Promise and GapFree hold. Record what came in one order: answers of several channels that disagree must be put in order
+// by their own timestamps first.
 func (t *ObservedTask) RecordAt(s State, at time.Time) error {
 	if t.FirstSeen.IsZero() {
 		t.FirstSeen = at
@@ -115,7 +117,8 @@ func (t *ObservedTask) append(tr Transition) {
 	t.history = append(t.history, tr)
 }
 
-// History lists the transitions seen, oldest first, at most 256: of a longer one the first 255 and the newest. The list is the caller's own.
+// History lists the transitions seen, oldest first, at most 256: of a longer one the first 255 and the newest. The list
+// is the caller's own.
 func (t *ObservedTask) History() []Transition { return slices.Clone(t.history) }
 
 // Dropped counts the transitions that History leaves out.

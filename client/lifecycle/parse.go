@@ -19,8 +19,8 @@ const (
 	SpelledUnreadable Spelling = "Unreadable"
 )
 
-// Fits says whether a generation ("0.1", "0.2", "0.3", "1.0") spells its states so in JSON-RPC (1.0 §5.5; wire reference 3). A spelling
-// that does not fit is a finding and never a reason to disregard the state.
+// Fits says whether a generation ("0.1", "0.2", "0.3", "1.0") spells its states so in JSON-RPC (1.0 §5.5; wire reference
+// 3). A spelling that does not fit is a finding and never a reason to disregard the state.
 func (s Spelling) Fits(generation string) bool {
 	switch s {
 	case SpelledWord:

@@ -46,7 +46,8 @@ func (p *parser) flag(raw json.RawMessage) bool {
 	return b
 }
 
-// claims are the four capabilities as a client of one interface reads them: it knows the members of its generation and no others.
+// claims are the four capabilities as a client of one interface reads them: it knows the members of its generation and no
+// others.
 func (f flags) claims(in Interface) map[trust.Capability]trust.Declaration {
 	extended, history := f.extendedNew, false
 	switch {

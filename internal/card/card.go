@@ -18,8 +18,8 @@ type Card struct {
 	Declared map[trust.Capability]trust.Declaration
 	// HasCapabilities is false where the card has no capabilities member, or one that is not an object.
 	HasCapabilities bool
-	// DefaultInputModes and DefaultOutputModes are media types in lower case without parameters, in the card's order, at most
-	// MaxModes; empty if the card has none that can be read.
+	// DefaultInputModes and DefaultOutputModes are media types in lower case without parameters, in the card's order, at
+	// most MaxModes; empty if the card has none that can be read.
 	DefaultInputModes, DefaultOutputModes []string
 	// Skills in the card's order, at most MaxSkills.
 	Skills []Skill
@@ -39,7 +39,8 @@ type Card struct {
 
 // Interface is one declared way to reach the peer.
 type Interface struct {
-	// URL is absolute, unless the card's is relative and nobody said where the card came from. It carries neither user nor fragment.
+	// URL is absolute, unless the card's is relative and nobody said where the card came from. It carries neither user
+	// nor fragment.
 	URL *url.URL
 	// Binding is JSONRPC, HTTP+JSON or GRPC, another name that fits the safe alphabet, or the hash of one that does not.
 	Binding string

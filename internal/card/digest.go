@@ -10,9 +10,9 @@ import (
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
 
-// claims is the form that the digest is taken of: everything that a caller acts on and nothing else (design 4.7). Every list is sorted,
-// so neither order, descriptions, signatures, unknown members nor spacing change it. Field order is part of the digest: a change here
-// is a new claim of every peer.
+// claims is the form that the digest is taken of: everything that a caller acts on and nothing else (design 4.7). Every
+// list is sorted, so neither order, descriptions, signatures, unknown members nor spacing change it. Field order is part
+// of the digest: a change here is a new claim of every peer.
 type claims struct {
 	Interfaces   []claimedInterface
 	Capabilities []trust.Capability
@@ -60,8 +60,8 @@ func digest(c *Card, skills []skill, s security) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// declaredNames joins both spellings of the extended card: which one a client reads depends on its interface, and interfaces are
-// in the digest too.
+// declaredNames joins both spellings of the extended card: which one a client reads depends on its interface, and
+// interfaces are in the digest too.
 func declaredNames(f flags) []trust.Capability {
 	var list []trust.Capability
 	for name, d := range f.declaredBy(nil) {

@@ -92,8 +92,8 @@ func (p *parser) endpoint(in Interface) {
 	}
 }
 
-// unroutable says that dialling u would reach us and not the peer (C46): a wildcard address always, a loopback one unless the card came
-// from loopback too.
+// unroutable says that dialling u would reach us and not the peer (C46): a wildcard address always, a loopback one unless
+// the card came from loopback too.
 func unroutable(u, source *url.URL) bool {
 	host := u.Hostname()
 	if host == "" || wildcard(host) {

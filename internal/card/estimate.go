@@ -10,8 +10,8 @@ import (
 // maxEstimate is where an estimate stops being one.
 const maxEstimate = 24 * time.Hour
 
-// estimate is a skill's estimatedDuration, beside its id or in its metadata; no generation defines the member, so anything that cannot
-// be read is none.
+// estimate is a skill's estimatedDuration, beside its id or in its metadata; no generation defines the member, so
+// anything that cannot be read is none.
 func (p *parser) estimate(skill object) time.Duration {
 	if d := readDuration(skill["estimatedDuration"]); d > 0 {
 		return d

@@ -17,9 +17,9 @@ func readVersion(s string) string {
 	return s
 }
 
-// Generation of the wire that the declared version stands for: "1.0" for all of 1.x, "0.3", "0.2" or "0.1"; another major.minor as it is,
-// which we do not speak; empty if the card has no version, which is left to the prober (message/send with empty params tells 0.1
-// from later). The words are those of wire.Generation.
+// Generation of the wire that the declared version stands for: "1.0" for all of 1.x, "0.3", "0.2" or "0.1"; another
+// major.minor as it is, which we do not speak; empty if the card has no version, which is left to the prober
+// (message/send with empty params tells 0.1 from later). The words are those of wire.Generation.
 func (i Interface) Generation() string { return generation(i.ProtocolVersion) }
 
 func generation(v string) string {

@@ -17,8 +17,8 @@ const (
 	maxTenant = 256
 )
 
-// interfaces lists the ways to reach the peer, most preferred first: supportedInterfaces, then the 0.x members, which add an interface
-// unless the same url, binding and generation is there already (wire reference 6).
+// interfaces lists the ways to reach the peer, most preferred first: supportedInterfaces, then the 0.x members, which add
+// an interface unless the same url, binding and generation is there already (wire reference 6).
 func (p *parser) interfaces(top object) []Interface {
 	modern := p.supported(top)
 	legacy := p.legacy(top)
@@ -170,8 +170,8 @@ func unique(list []Interface) []Interface {
 	return kept
 }
 
-// covered says that a 0.x entry says nothing that the modern ones do not. One without a version adds nothing to an entry of the same
-// url and binding.
+// covered says that a 0.x entry says nothing that the modern ones do not. One without a version adds nothing to an entry
+// of the same url and binding.
 func covered(in Interface, modern []Interface) bool {
 	for _, m := range modern {
 		if m.URL.String() == in.URL.String() && m.Binding == in.Binding &&

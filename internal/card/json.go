@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 )
 
-// object is a JSON object whose members are not parsed yet: each is read by itself, so that one odd member loses nothing else.
+// object is a JSON object whose members are not parsed yet: each is read by itself, so that one odd member loses nothing
+// else.
 type object map[string]json.RawMessage
 
-// readObject splits an object into its members. ok is false if raw is anything else, null and absent included. Of a member that is
-// named twice the last one counts, as in encoding/json, and duplicate is true.
+// readObject splits an object into its members. ok is false if raw is anything else, null and absent included. Of a
+// member that is named twice the last one counts, as in encoding/json, and duplicate is true.
 func readObject(raw json.RawMessage) (o object, duplicate, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

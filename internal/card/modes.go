@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// modes reads media types: lower case, without parameters, each once. Cards of 0.1 write the kinds of parts ("text", "data").
+// modes reads media types: lower case, without parameters, each once. Cards of 0.1 write the kinds of parts ("text",
+// "data").
 func (p *parser) modes(raw json.RawMessage) []string {
 	words, clean := readStrings(raw)
 	seen := map[string]bool{}
@@ -40,8 +41,8 @@ func mediaType(s string) (string, bool) {
 	return s, ok && token(kind) && token(sub) && len(s) <= MaxSafe
 }
 
-// token holds the characters that names of media types are made of in practice, or the star of a range. RFC 6838 allows a few more,
-// which status does not.
+// token holds the characters that names of media types are made of in practice, or the star of a range. RFC 6838 allows a
+// few more, which status does not.
 func token(s string) bool {
 	if s == "*" {
 		return true

@@ -13,9 +13,9 @@ var errNotObject = errors.New("parsing card: not a JSON object")
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Parse reads a card. cardURL is where it was found and resolves relative endpoints; it may be nil. The error, the only one, says that
-// the bytes are not a JSON object (or are nested more than 10,000 deep); everything else is a warning. Parse keeps raw and does not
-// change it; whoever fetched it has bounded its size.
+// Parse reads a card. cardURL is where it was found and resolves relative endpoints; it may be nil. The error, the only
+// one, says that the bytes are not a JSON object (or are nested more than 10,000 deep); everything else is a warning.
+// Parse keeps raw and does not change it; whoever fetched it has bounded its size.
 func Parse(raw []byte, cardURL *url.URL) (*Card, error) {
 	p := parser{warn: warnings{}, source: cardURL}
 	body := raw
@@ -113,7 +113,8 @@ func (p *parser) legacyPath() {
 	}
 }
 
-// Members that some servers write in snake case. They are not read: a client that obeys the card's generation does not see them.
+// Members that some servers write in snake case. They are not read: a client that obeys the card's generation does not
+// see them.
 var (
 	snakeTop = []string{
 		"default_input_modes", "default_output_modes", "supported_interfaces", "protocol_version", "preferred_transport",

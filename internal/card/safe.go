@@ -8,9 +8,9 @@ import (
 // MaxSafe is the length of the longest string that Safe lets through.
 const MaxSafe = 128
 
-// Safe makes a name that a peer chose (skill id, task id, binding) fit for status and logs: s itself if it has 1 to MaxSafe
-// characters of [A-Za-z0-9._:/@+-], else "sha256:" and twelve hex digits of its hash, so that equal names stay equal. Empty stays
-// empty. (design 4.10)
+// Safe makes a name that a peer chose (skill id, task id, binding) fit for status and logs: s itself if it has 1 to
+// MaxSafe characters of [A-Za-z0-9._:/@+-], else "sha256:" and twelve hex digits of its hash, so that equal names stay
+// equal. Empty stays empty. (design 4.10)
 func Safe(s string) string {
 	if s == "" || isSafe(s) {
 		return s

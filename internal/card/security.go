@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// security is what a card demands of its callers, in one shape for all generations. It serves the digest and the question whether
-// authentication is asked for at all; we never log in by it.
+// security is what a card demands of its callers, in one shape for all generations. It serves the digest and the question
+// whether authentication is asked for at all; we never log in by it.
 type security struct {
 	schemes []scheme
 	// alternatives, each a list of schemes that are needed together. An empty one means that nobody has to log in.
@@ -92,7 +92,8 @@ var wrapped = map[string]string{
 	"mtlsSecurityScheme":          "mutualtls",
 }
 
-// scheme reads {type: ...} of 0.x, {httpAuthSecurityScheme: {...}} of 1.0, and {scheme: {$case, value}} as one SDK serves it.
+// scheme reads {type: ...} of 0.x, {httpAuthSecurityScheme: {...}} of 1.0, and {scheme: {$case, value}} as one SDK serves
+// it.
 func (p *parser) scheme(name string, o object) scheme {
 	s := scheme{Name: name}
 	if inner, ok := p.object(o["scheme"]); ok {

@@ -20,8 +20,8 @@ type Preference struct {
 // spoken holds the generations that we speak; one without a version is found out by asking.
 var spoken = map[string]bool{"1.0": true, "0.3": true, "0.2": true, "0.1": true, "": true}
 
-// Usable lists the interfaces that we can speak, best first: JSONRPC of generation 1.x, 0.3, 0.2 or 0.1 for now, at an address that can
-// be the peer's (C46, C99). A preference narrows it. why is empty unless the list is.
+// Usable lists the interfaces that we can speak, best first: JSONRPC of generation 1.x, 0.3, 0.2 or 0.1 for now, at an
+// address that can be the peer's (C46, C99). A preference narrows it. why is empty unless the list is.
 func (c *Card) Usable(p Preference) (list []Interface, why trust.Reason) {
 	for _, in := range c.Interfaces {
 		if in, ok := p.apply(in); ok && c.reachable(in, p) {
