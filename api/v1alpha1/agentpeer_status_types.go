@@ -197,18 +197,21 @@ type CapabilityStatus struct {
 	// expirationTime of trust. A reader treats a Trusted capability past it as Unverified.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 
 	// lastTransitionTime is when state last changed.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 
 	// nextProbeTime is when this capability is asked next, at the earliest. Unset: in the next round.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	NextProbeTime *metav1.Time `json:"nextProbeTime,omitempty"`
 
@@ -223,6 +226,7 @@ type CapabilityStatus struct {
 	// lastTime is when the last probe was made.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	LastTime *metav1.Time `json:"lastTime,omitempty"`
 
@@ -242,6 +246,7 @@ type CapabilityStatus struct {
 	// demotedUntil is the earliest time at which the demotion can be lifted.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	DemotedUntil *metav1.Time `json:"demotedUntil,omitempty"`
 
@@ -258,6 +263,7 @@ type CapabilityStatus struct {
 	// goodSinceTime is since when a capability that was once demoted has behaved. Good conduct pays demotions off.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	GoodSinceTime *metav1.Time `json:"goodSinceTime,omitempty"`
 
@@ -286,6 +292,7 @@ type RecentOutcome struct {
 	// time of a contradiction.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 
@@ -299,12 +306,14 @@ type PairedComparison struct {
 	// since is when the comparison began.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
 	// lastDiscordantTime is when one path last failed while the other worked. A day later the comparison is dropped.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	LastDiscordantTime *metav1.Time `json:"lastDiscordantTime,omitempty"`
 
@@ -417,6 +426,7 @@ type Decision struct {
 	// AllInputsUpfront, BestEffort and Poll instead. Unset: the decision rests on nothing that lapses.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 
@@ -455,6 +465,7 @@ type CardStatus struct {
 	// is demoted within two behavior intervals of it.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	ClaimsSinceTime *metav1.Time `json:"claimsSinceTime,omitempty"`
 
@@ -530,12 +541,14 @@ type ClaimSet struct {
 	// firstSeenTime is when it was first seen.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	FirstSeenTime *metav1.Time `json:"firstSeenTime,omitempty"`
 
 	// lastSeenTime is when it was last seen.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	LastSeenTime *metav1.Time `json:"lastSeenTime,omitempty"`
 
@@ -560,6 +573,7 @@ type HeldTrust struct {
 	// expirationTime of that trust.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
@@ -575,18 +589,21 @@ type RoundsStatus struct {
 	// lastTime is when that round ended.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	LastTime *metav1.Time `json:"lastTime,omitempty"`
 
 	// lastBehaviorTime is when the last round that ran tasks ended.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	LastBehaviorTime *metav1.Time `json:"lastBehaviorTime,omitempty"`
 
 	// lastReachabilityTime is when a round of any kind last showed whether the agent is reachable.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	LastReachabilityTime *metav1.Time `json:"lastReachabilityTime,omitempty"`
 
@@ -603,6 +620,7 @@ type RoundsStatus struct {
 	// reachableSince is when the agent was last found reachable after failures. Unset if it never failed.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	ReachableSince *metav1.Time `json:"reachableSince,omitempty"`
 
@@ -642,6 +660,7 @@ type RoundsStatus struct {
 	// tasksHour is the start of the hour that tasksPerHour begins with.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	TasksHour *metav1.Time `json:"tasksHour,omitempty"`
 
@@ -692,6 +711,7 @@ type OrphanedTask struct {
 	// since is when the probe gave the task up.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }

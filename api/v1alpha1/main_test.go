@@ -3,7 +3,13 @@ package v1alpha1_test
 import (
 	"testing"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/agentpeer/agentpeer/test/apiserver"
 )
 
-func TestMain(m *testing.M) { apiserver.Main(m) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	apiserver.Main(m)
+}

@@ -1,0 +1,337 @@
+package v1alpha1_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/test/apiserver"
+)
+
+// wrong lists JSON that stands where something else belongs: other types, and numbers that Go's integers cannot hold.
+var wrong = []string{
+	`null`, `true`, `1`, `-1`, `1.5`, `5.0`, `1e3`, `2147483648`, `9223372036854775808`, `-1e19`, `1e400`,
+	`""`, `"1"`, `"x"`, `"\u0000"`, `"\ud800"`, `[]`, `[null]`, `["x"]`, `[{}]`, `{}`, `{"x":null}`, `{"x":{"y":[]}}`,
+}
+
+// alike lists texts that look right until Go decodes them.
+var alike = map[string][]string{
+	"duration": {`"1x"`, `"1h1h"`, `"-1h"`, `"+1h"`, `".5h"`, `"1.h"`, `"1e3s"`, `"2562048h"`, `"99999999999999999999h"`, `" 1h"`, `"1h "`,
+		`"1µs"`, `"1s1h"`, `"99999.999h9999999.999m99999999.9s"`},
+	"time": {`"2026-02-31T00:00:00Z"`, `"2026-01-01t00:00:00z"`, `"2026-01-01T00:00:00"`, `"2026-01-01 00:00:00Z"`, `"2026-01-01T24:00:00Z"`,
+		`"2026-01-01T00:00:60Z"`, `"2026-01-01T00:00:00+99:99"`, `"2026-01-01T00:00:00+01:00"`, `"2026-01-01T00:00:00,5Z"`,
+		`"2026-01-01T00:00:00.1234567891Z"`, `"0000-01-01T00:00:00Z"`, `"2026-01-01T00:00:00+0100"`, `"2026-01-01"`},
+	"bytes": {`"aGk"`, `"####"`, `"aGk\n="`, `"a-_="`, `"===="`},
+}
+
+// wrongFor lists what to put in the place of a value.
+func wrongFor(value any) []string {
+	text, _ := value.(string)
+	_, noDuration := time.ParseDuration(text)
+	_, noTime := time.Parse(time.RFC3339, text)
+	switch {
+	case text == "":
+		return wrong
+	case noDuration == nil:
+		return slices.Concat(wrong, alike["duration"])
+	case noTime == nil:
+		return slices.Concat(wrong, alike["time"])
+	case strings.HasSuffix(text, "="):
+		return slices.Concat(wrong, alike["bytes"])
+	}
+	return wrong
+}
+
+// TestNoMalformedFieldStopsItsNeighbours puts each wrong value into each field in turn. Either the API server refuses it,
+// or Go can decode what was stored; and at the end a list and an informer still see a neighbour.
+func TestNoMalformedFieldStopsItsNeighbours(t *testing.T) {
+	server := apiserver.For(t)
+	namespace := server.Namespace(t)
+	const neighbours = 3
+	for range neighbours {
+		if err := server.Client.Create(t.Context(), peer(t, namespace, `{url: "https://neighbour.example"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := rawClient(t, server)
+	refused, stored := 0, 0
+	done := map[string]bool{}
+	for _, file := range []string{"full.yaml", "service.yaml"} {
+		whole := read(t, file)
+		host := bare(t, server, namespace, whole)
+		for path, value := range places(whole.Object["spec"], "spec") {
+			if done[generic(path)] {
+				continue
+			}
+			done[generic(path)] = true
+			for _, value := range wrongFor(value) {
+				body := broken(t, whole.Object, path, value, func(o map[string]any) {
+					delete(o, "status")
+					o["metadata"] = map[string]any{"generateName": "broken-", "namespace": namespace}
+				})
+				result := raw.Post().Namespace(namespace).Resource("agentpeers").Body(body).Do(t.Context())
+				judge(t, path, value, result, &refused, &stored)
+			}
+		}
+		for path, value := range places(whole.Object["status"], "status") {
+			for _, value := range wrongFor(value) {
+				body := broken(t, whole.Object, path, value, func(o map[string]any) {
+					o["metadata"] = map[string]any{"name": host.GetName(), "namespace": namespace, "resourceVersion": host.GetResourceVersion()}
+				})
+				result := raw.Put().Namespace(namespace).Resource("agentpeers").Name(host.GetName()).SubResource("status").
+					Body(body).Do(t.Context())
+				if judge(t, path, value, result, &refused, &stored) {
+					if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(host), host); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d values refused, %d stored and decoded", refused, stored)
+
+	var list v1alpha1.AgentPeerList
+	if err := server.Client.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+		t.Fatalf("listing all that was stored: %v", err)
+	}
+	if got := count(list.Items); got != neighbours {
+		t.Errorf("the list shows %d neighbours, want %d", got, neighbours)
+	}
+	if got := count(watched(t, server, namespace)); got != neighbours {
+		t.Errorf("the informer shows %d neighbours, want %d", got, neighbours)
+	}
+}
+
+// judge holds one answer of the API server to the promise. It tells whether the value was stored.
+func judge(t *testing.T, path, value string, result rest.Result, refused, stored *int) bool {
+	t.Helper()
+	body, err := result.Raw()
+	if err != nil {
+		if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) || strings.Contains(err.Error(), "metadata") && strings.HasPrefix(path, "status") {
+			t.Errorf("%s = %s: %v, want a refusal of the field", path, value, err)
+		}
+		*refused++
+		return false
+	}
+	*stored++
+	var decoded v1alpha1.AgentPeer
+	if err := json.Unmarshal(body, &decoded); err != nil {
+		t.Errorf("%s = %s was stored, and Go cannot decode it: %v", path, value, err)
+	}
+	return true
+}
+
+// TestTheWholeExamplesSetEveryField keeps the test above honest: a field that no example sets is not broken by it.
+func TestTheWholeExamplesSetEveryField(t *testing.T) {
+	set := map[string]bool{}
+	for _, file := range []string{"full.yaml", "service.yaml"} {
+		u := read(t, file)
+		for _, top := range []string{"spec", "status"} {
+			for path := range places(u.Object[top], top) {
+				set[generic(path)] = true
+			}
+		}
+	}
+	schema := crd(t).Spec.Versions[0].Schema.OpenAPIV3Schema
+	for _, top := range []string{"spec", "status"} {
+		for _, path := range schemaPaths(schema.Properties[top], top) {
+			if !set[generic(path)] {
+				t.Errorf("no example in testdata sets %s", path)
+			}
+		}
+	}
+}
+
+func TestTheWholeExamplesAreAccepted(t *testing.T) {
+	server := apiserver.For(t)
+	namespace := server.Namespace(t)
+	for _, file := range []string{"full.yaml", "service.yaml"} {
+		t.Run(file, func(t *testing.T) {
+			whole := read(t, file)
+			host := bare(t, server, namespace, whole)
+			if whole.Object["status"] == nil {
+				return
+			}
+			host.Object["status"] = whole.Object["status"]
+			if err := server.Client.Status().Update(t.Context(), host); err != nil {
+				t.Errorf("writing its status: %v", err)
+			}
+		})
+	}
+}
+
+// bare creates the example, which the API server stores without its status.
+func bare(t *testing.T, server *apiserver.Server, namespace string, whole *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	u := whole.DeepCopy()
+	u.SetNamespace(namespace)
+	if err := server.Client.Create(t.Context(), u); err != nil {
+		t.Fatalf("creating %q: %v", whole.GetName(), err)
+	}
+	return u
+}
+
+// watched is what an informer of typed objects sees once it has synchronised.
+func watched(t *testing.T, server *apiserver.Server, namespace string) []v1alpha1.AgentPeer {
+	t.Helper()
+	informers, err := cache.New(server.Config, cache.Options{
+		Scheme: server.Scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = informers.Start(t.Context()) }() // ends with the test
+	var list v1alpha1.AgentPeerList
+	if err := informers.List(t.Context(), &list); err != nil { // starts the informer and waits for it
+		t.Fatalf("watching all that was stored: %v", err)
+	}
+	return list.Items
+}
+
+func count(peers []v1alpha1.AgentPeer) (neighbours int) {
+	for _, p := range peers {
+		if p.Spec.URL == "https://neighbour.example" {
+			neighbours++
+		}
+	}
+	return neighbours
+}
+
+// rawClient sends bytes as they are, which no client of Go values would.
+func rawClient(t *testing.T, server *apiserver.Server) *rest.RESTClient {
+	t.Helper()
+	config := dynamic.ConfigFor(server.Config)
+	config.GroupVersion = &v1alpha1.GroupVersion
+	config.APIPath, config.WarningHandler = "/apis", rest.NoWarnings{}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	raw, err := rest.RESTClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func read(t *testing.T, file string) *unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(content, &u.Object); err != nil {
+		t.Fatalf("reading %q: %v", file, err)
+	}
+	return u
+}
+
+func crd(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(apiserver.Root(), "config", "crd", "bases", "trust.agentpeer.dev_agentpeers.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(content, &d); err != nil {
+		t.Fatal(err)
+	}
+	return &d
+}
+
+// places lists every place in a value that has a schema of its own, with the value there.
+func places(value any, at string) map[string]any {
+	out := map[string]any{at: value}
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			if strings.HasSuffix(at, ".data") {
+				break // free form
+			}
+			maps.Copy(out, places(v[key], at+"."+key))
+		}
+	case []any:
+		for i := range v {
+			maps.Copy(out, places(v[i], fmt.Sprintf("%s.%d", at, i)))
+		}
+	}
+	return out
+}
+
+// generic turns a path of a value into one of a schema. All messages have the same schema.
+func generic(path string) string {
+	words := strings.Split(path, ".")
+	for i, w := range words {
+		if i > 0 && (w[0] >= '0' && w[0] <= '9' || words[i-1] == "metadata") {
+			words[i] = "*"
+		}
+	}
+	return strings.NewReplacer("probes.fixtures.longRunning.message.", "probes.message.", "probes.fixtures.inputRequired.message.", "probes.message.",
+		"probes.fixtures.inputRequired.reply.", "probes.message.").Replace(strings.Join(words, "."))
+}
+
+func schemaPaths(s apiextensionsv1.JSONSchemaProps, at string) []string {
+	out := []string{at}
+	for key, p := range s.Properties {
+		out = append(out, schemaPaths(p, at+"."+key)...)
+	}
+	if s.Items != nil {
+		out = append(out, schemaPaths(*s.Items.Schema, at+".*")...)
+	}
+	if s.AdditionalProperties != nil {
+		out = append(out, schemaPaths(*s.AdditionalProperties.Schema, at+".*")...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// broken encodes the object with the value at path replaced, byte for byte.
+func broken(t *testing.T, object map[string]any, path, value string, prepare func(map[string]any)) []byte {
+	t.Helper()
+	const mark = "@here@"
+	o := (&unstructured.Unstructured{Object: object}).DeepCopy().Object
+	prepare(o)
+	var at any = o
+	words := strings.Split(path, ".")
+	for i, w := range words {
+		last := i == len(words)-1
+		switch v := at.(type) {
+		case map[string]any:
+			if last {
+				v[w] = mark
+			}
+			at = v[w]
+		case []any:
+			n, err := strconv.Atoi(w)
+			if err != nil {
+				t.Fatalf("reading path %q: %v", path, err)
+			}
+			if last {
+				v[n] = mark
+			}
+			at = v[n]
+		}
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Replace(body, []byte(`"`+mark+`"`), []byte(value), 1)
+}
