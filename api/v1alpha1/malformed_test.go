@@ -153,7 +153,7 @@ func TestTheWholeExamplesSetEveryField(t *testing.T) {
 	}
 	schema := crd(t).Spec.Versions[0].Schema.OpenAPIV3Schema
 	for _, top := range []string{"spec", "status"} {
-		for _, path := range schemaPaths(schema.Properties[top], top) {
+		for path := range explanations(schema.Properties[top], top) {
 			if !set[generic(path)] {
 				t.Errorf("no example in testdata sets %s", path)
 			}
@@ -287,19 +287,37 @@ func generic(path string) string {
 		"probes.fixtures.inputRequired.reply.", "probes.message.").Replace(strings.Join(words, "."))
 }
 
-func schemaPaths(s apiextensionsv1.JSONSchemaProps, at string) []string {
-	out := []string{at}
+// explanations lists the description of every field in a schema.
+func explanations(s apiextensionsv1.JSONSchemaProps, at string) map[string]string {
+	out := map[string]string{at: s.Description}
 	for key, p := range s.Properties {
-		out = append(out, schemaPaths(p, at+"."+key)...)
+		maps.Copy(out, explanations(p, at+"."+key))
 	}
-	if s.Items != nil {
-		out = append(out, schemaPaths(*s.Items.Schema, at+".*")...)
+	for _, inner := range []*apiextensionsv1.JSONSchemaProps{entries(s.Items), values(s.AdditionalProperties)} {
+		if inner == nil {
+			continue
+		}
+		for path, text := range explanations(*inner, at+".*") {
+			if path != at+".*" { // explained by the list it is in
+				out[path] = text
+			}
+		}
 	}
-	if s.AdditionalProperties != nil {
-		out = append(out, schemaPaths(*s.AdditionalProperties.Schema, at+".*")...)
-	}
-	slices.Sort(out)
 	return out
+}
+
+func entries(items *apiextensionsv1.JSONSchemaPropsOrArray) *apiextensionsv1.JSONSchemaProps {
+	if items == nil {
+		return nil
+	}
+	return items.Schema
+}
+
+func values(properties *apiextensionsv1.JSONSchemaPropsOrBool) *apiextensionsv1.JSONSchemaProps {
+	if properties == nil {
+		return nil
+	}
+	return properties.Schema
 }
 
 // broken encodes the object with the value at path replaced, byte for byte.
