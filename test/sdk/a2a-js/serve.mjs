@@ -1,0 +1,32 @@
+// Starts an express app on loopback, prints its URL as one line, and ends on SIGTERM, SIGINT or when standard input closes.
+import express from 'express';
+
+function port(argv) {
+  const i = argv.findIndex((a) => a === '-port' || a === '--port');
+  const n = i < 0 ? 0 : Number(argv[i + 1]);
+  if (!Number.isInteger(n) || n < 0 || n > 65535) {
+    console.error(`usage: node ${argv[1]} [-port N]`);
+    process.exit(3);
+  }
+  return n;
+}
+
+/** serve listens first, since a card needs the port, and then lets build(app, url) add the routes. */
+export function serve(build) {
+  const app = express();
+  const server = app.listen(port(process.argv), '127.0.0.1', async () => {
+    const url = `http://127.0.0.1:${server.address().port}`;
+    await build(app, url);
+    console.log(url);
+  });
+  server.on('error', (err) => {
+    console.error(`listening: ${err.message}`);
+    process.exit(1);
+  });
+  const end = () => process.exit(0);
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  process.stdin.on('end', end);
+  process.stdin.on('close', end);
+  process.stdin.resume();
+}

@@ -1,0 +1,13 @@
+// Package sdk starts honest A2A servers built on released third-party SDKs, so that tests and the demo can judge peers that
+// nobody here wrote.
+//
+// Each server is a process on a loopback port with the script of test/agent: "ping" is answered with "pong", "count ..."
+// works long and can be canceled, "book ..." asks back and continues. `make sdk` (test/sdk/build.sh) builds them into
+// bin/sdk; AGENTPEER_SDK_PEERS names another folder. The sources stand beside this file, each with its own module or
+// package file, so that the main module depends on none of them.
+//
+// How they differ on the wire, as seen here: a2a-go writes an id line before each event and closes streams at
+// input-required; a2a-go 0.3.15 calls unary answers text/plain and wraps error data in an object; a2a-js 1.3.0 refuses
+// requests without A2A-Version; a2a-js sends the canceled frame after the cancel's answer or just before it; a2a-js 0.2.5
+// answers a cancel with the working task and cancels later, serves its card at agent.json only, and has no push sender.
+package sdk
