@@ -18,9 +18,9 @@ const (
 	actionResolve = "Resolve"
 )
 
-// announce counts, logs and tells what changed. It runs after status was written, so nothing is told that is not so.
-//
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// announce counts, logs and tells what changed. It runs after status was written, so nothing is told that is not so.
 func (r *AgentPeerReconciler) announce(ctx context.Context, f facts, v verdict, mem *remembered) {
 	log := ctrl.LoggerFrom(ctx)
 	if f.report != nil {

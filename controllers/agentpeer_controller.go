@@ -71,9 +71,9 @@ func (r *AgentPeerReconciler) complete() {
 	}
 }
 
-// Reconcile brings one AgentPeer up to date. It asks the API server only: what peers say comes from the Runner.
-//
 // +kubebuilder:rbac:groups=trust.agentpeer.dev,resources=agentpeers,verbs=get;list;watch
+
+// Reconcile brings one AgentPeer up to date. It asks the API server only: what peers say comes from the Runner.
 func (r *AgentPeerReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var peer trustv1alpha1.AgentPeer
 	if err := r.Get(ctx, req.NamespacedName, &peer); apierrors.IsNotFound(err) {
@@ -140,10 +140,10 @@ func (r *AgentPeerReconciler) gather(ctx context.Context, peer *trustv1alpha1.Ag
 	return f, nil
 }
 
+// +kubebuilder:rbac:groups=trust.agentpeer.dev,resources=agentpeers/status,verbs=patch
+
 // write applies status in one forced server-side apply, for the very version that it was computed from: if anything was
 // changed meanwhile the API server refuses, and everything is computed again.
-//
-// +kubebuilder:rbac:groups=trust.agentpeer.dev,resources=agentpeers/status,verbs=patch
 func (r *AgentPeerReconciler) write(ctx context.Context, peer *trustv1alpha1.AgentPeer, status trustv1alpha1.AgentPeerStatus, mem *remembered) error {
 	config, err := applyConfiguration(peer, status)
 	if err != nil {

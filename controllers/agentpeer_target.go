@@ -44,11 +44,11 @@ type resolver struct {
 	timing probe.Timing
 }
 
-// resolve reads what the spec refers to. Exactly one of fault and error is set where there is no target: a fault is the
-// user's, an error Kubernetes'. A reference never leaves the object's namespace.
-//
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups="",resources=services;configmaps,verbs=get;list;watch
+
+// resolve reads what the spec refers to. Exactly one of fault and error is set where there is no target: a fault is the
+// user's, an error Kubernetes'. A reference never leaves the object's namespace.
 func (r resolver) resolve(ctx context.Context, peer *trustv1alpha1.AgentPeer) (probe.Target, *fault, error) {
 	t := probe.Target{
 		Key:      peer.Namespace + "/" + peer.Name,
