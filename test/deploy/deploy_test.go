@@ -1,0 +1,210 @@
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/controllers"
+	"github.com/agentpeer/agentpeer/test/apiserver"
+)
+
+const (
+	namespace      = "agentpeer-system"
+	serviceAccount = "agentpeer-operator"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	apiserver.Main(m)
+}
+
+// install applies config/default, as the README tells a user to.
+func install(t *testing.T) *apiserver.Server {
+	t.Helper()
+	server := apiserver.For(t)
+	all := server.Kubectl(t, "", "kustomize", config("default"))
+	// The test server already has the CRDs, from another field owner.
+	server.Kubectl(t, all, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	return server
+}
+
+func config(parts ...string) string {
+	return filepath.Join(append([]string{apiserver.Root(), "config"}, parts...)...)
+}
+
+func TestTheOperatorsPodIsAdmittedUnderTheRestrictedStandard(t *testing.T) {
+	server := install(t)
+	var deployment appsv1.Deployment
+	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "agentpeer-operator"}, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	var ns corev1.Namespace
+	if err := server.Client.Get(t.Context(), client.ObjectKey{Name: namespace}, &ns); err != nil {
+		t.Fatal(err)
+	}
+	if got := ns.Labels["pod-security.kubernetes.io/enforce"]; got != "restricted" {
+		t.Fatalf("the namespace enforces %q, want restricted", got)
+	}
+	pod := &corev1.Pod{ObjectMeta: deployment.Spec.Template.ObjectMeta, Spec: deployment.Spec.Template.Spec}
+	pod.Namespace, pod.GenerateName = namespace, "operator-"
+	if err := server.Client.Create(t.Context(), pod); err != nil {
+		t.Errorf("creating the operator's pod: %v", err)
+	}
+	volume := deployment.Spec.Template.Spec.Volumes[0]
+	var settings corev1.ConfigMap
+	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: volume.ConfigMap.Name}, &settings); err != nil {
+		t.Errorf("looking for the ConfigMap that the pod mounts: %v", err)
+	}
+}
+
+// TestTheShippedSettingsAreTheDefaults holds config/manager/config.yaml to its word that what it shows is what holds anyway.
+func TestTheShippedSettingsAreTheDefaults(t *testing.T) {
+	shipped, err := controllers.LoadConfig(config("manager", "config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(controllers.DefaultConfig(), shipped); diff != "" {
+		t.Errorf("config/manager/config.yaml differs from the defaults (-default +shipped):\n%s", diff)
+	}
+	written, err := os.ReadFile(config("manager", "config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"defaults:", "floors:", "ceilings:"} {
+		if !strings.Contains(string(written), field) {
+			t.Errorf("config/manager/config.yaml does not show %s", field)
+		}
+	}
+}
+
+func TestEverySampleIsAccepted(t *testing.T) {
+	server := install(t)
+	files, err := filepath.Glob(config("samples", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := os.ReadFile(config("samples", "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if name == "kustomization.yaml" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			own := server.Namespace(t)
+			server.Kubectl(t, "", "apply", "--server-side", "--validate=strict", "--namespace", own, "-f", file)
+			var peers v1alpha1.AgentPeerList
+			if err := server.Client.List(t.Context(), &peers, client.InNamespace(own)); err != nil {
+				t.Fatal(err)
+			}
+			if len(peers.Items) != 1 {
+				t.Errorf("the sample has %d AgentPeers, want 1", len(peers.Items))
+			}
+			if !strings.Contains(string(listed), "- "+name+"\n") {
+				t.Errorf("config/samples/kustomization.yaml does not list %s", name)
+			}
+		})
+	}
+	together := server.Namespace(t)
+	all := server.Kubectl(t, "", "kustomize", config("samples"))
+	server.Kubectl(t, all, "apply", "--server-side", "--namespace", together, "-f", "-")
+}
+
+func TestTheOperatorMayDoItsWorkAndNoMore(t *testing.T) {
+	server := install(t)
+	tenant := server.Namespace(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"}}
+	peer := &v1alpha1.AgentPeer{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "peer"},
+		Spec: v1alpha1.AgentPeerSpec{URL: "https://agent.example.com"}}
+	for _, o := range []client.Object{secret, peer} {
+		if err := server.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	operator := as(t, server, "system:serviceaccount:"+namespace+":"+serviceAccount)
+	status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"observedGeneration":1}}`))
+	suspend := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))
+
+	gomega.NewWithT(t).Eventually(func() error { // the authorizer learns of the roles from a watch
+		return operator.List(t.Context(), &v1alpha1.AgentPeerList{})
+	}, "10s", "50ms").Should(gomega.Succeed())
+	for name, c := range map[string]struct {
+		do      func() error
+		allowed bool
+	}{
+		"reads AgentPeers":    {func() error { return operator.List(t.Context(), &v1alpha1.AgentPeerList{}) }, true},
+		"writes their status": {func() error { return operator.Status().Patch(t.Context(), peer.DeepCopy(), status) }, true},
+		"changes their spec":  {func() error { return operator.Patch(t.Context(), peer.DeepCopy(), suspend) }, false},
+		"deletes them":        {func() error { return operator.Delete(t.Context(), peer.DeepCopy()) }, false},
+		"reads one Secret":    {func() error { return operator.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{}) }, true},
+		"lists Secrets":       {func() error { return operator.List(t.Context(), &corev1.SecretList{}) }, false},
+		"watches Services":    {func() error { return operator.List(t.Context(), &corev1.ServiceList{}) }, true},
+		"watches ConfigMaps":  {func() error { return operator.List(t.Context(), &corev1.ConfigMapList{}) }, true},
+		"reads Pods":          {func() error { return operator.List(t.Context(), &corev1.PodList{}) }, false},
+		"takes over roles":    {func() error { return operator.List(t.Context(), &rbacv1.ClusterRoleList{}) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.do()
+			if c.allowed && err != nil {
+				t.Errorf("the operator %s: %v, want it allowed", name, err)
+			}
+			if !c.allowed && !apierrors.IsForbidden(err) {
+				t.Errorf("the operator %s: %v, want it forbidden", name, err)
+			}
+		})
+	}
+}
+
+func TestOneRoleLetsAnOrchestratorReadEverywhere(t *testing.T) {
+	server := install(t)
+	const orchestrator = "system:serviceaccount:default:orchestrator"
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "orchestrator"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "agentpeer-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "orchestrator"}},
+	}
+	reader := as(t, server, orchestrator)
+	if err := reader.List(t.Context(), &v1alpha1.AgentPeerList{}); !apierrors.IsForbidden(err) {
+		t.Fatalf("listing without the role: %v, want it forbidden", err)
+	}
+	if err := server.Client.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	gomega.NewWithT(t).Eventually(func() error { // the authorizer learns of the binding from a watch
+		return reader.List(t.Context(), &v1alpha1.AgentPeerList{})
+	}, "10s", "50ms").Should(gomega.Succeed())
+	peer := &v1alpha1.AgentPeer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "peer"},
+		Spec: v1alpha1.AgentPeerSpec{URL: "https://agent.example.com"}}
+	if err := reader.Create(t.Context(), peer); !apierrors.IsForbidden(err) {
+		t.Errorf("creating with the role: %v, want it forbidden", err)
+	}
+}
+
+// as connects as somebody else.
+func as(t *testing.T, server *apiserver.Server, user string) client.Client {
+	t.Helper()
+	other := rest.CopyConfig(server.Config)
+	other.Impersonate = rest.ImpersonationConfig{UserName: user}
+	c, err := client.New(other, client.Options{Scheme: server.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
