@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,12 +64,7 @@ type round struct {
 func (r *round) run(ctx context.Context, s *session) {
 	s.progress("reading the card")
 	if !r.readCard(ctx, s) || !r.findInterface(ctx, s) || r.job.Kind != trust.Behavior {
-		r.unasked()
-		return
-	}
-	if r.reach.Outcome != trust.Honored {
-		r.unasked()
-		return
+		return // what was asked for and not answered has the reason of Reach
 	}
 	r.ask(ctx, s)
 	r.confirm(ctx, s)
@@ -143,7 +139,9 @@ func (r *round) reachCard(ctx context.Context, s *session) bool {
 // and charges Streaming with it where that is declared (C35, C37).
 func (r *round) confirmRefusal(ctx context.Context, s *session) {
 	m := r.contact.refusal
-	o := diverged(trust.Observation{Capability: trust.Streaming, Explicit: true}, m.reason, m.basis, m.rule, m.text)
+	unknown := fmt.Sprintf("error %d", codeMethodNotFound)
+	o := trust.Observation{Capability: trust.Streaming, Explicit: true, Observed: []string{"GetTask:" + unknown, "send:" + unknown}}
+	o = diverged(o, m.reason, m.basis, m.rule, m.text)
 	fresh := s.fresh()
 	defer fresh.Client.Close()
 	if pause(ctx, s.timing.Repeat) {
@@ -155,6 +153,7 @@ func (r *round) confirmRefusal(ctx context.Context, s *session) {
 		case again.Fail == nil:
 			o.Confirmed, r.unusable = true, true
 			o.Message += "; again on a new connection"
+			o.Observed = append(o.Observed, "again:send:"+unknown)
 		}
 	}
 	if r.job.Kind == trust.Behavior && r.asked(trust.Streaming) && r.declared(trust.Streaming) {
@@ -166,23 +165,6 @@ func (r *round) confirmRefusal(ctx context.Context, s *session) {
 func (r *round) asked(c trust.Capability) bool { return slices.Contains(r.job.Ask, c) }
 
 func (r *round) declared(c trust.Capability) bool { return r.claims.Declared[c] == trust.Declared }
-
-// unasked notes why nothing was asked: each capability asked for gets the reason that held the round up.
-func (r *round) unasked() {
-	if r.job.Kind != trust.Behavior {
-		return
-	}
-	for _, c := range r.job.Ask {
-		if slices.ContainsFunc(r.observations, func(o trust.Observation) bool { return o.Capability == c }) {
-			continue
-		}
-		o := unlearned(trust.Observation{Capability: c, Rule: r.reach.Rule}, r.reach.Reason, r.reach.Message)
-		if r.reach.Outcome == trust.Honored || r.reach.Reason == "" {
-			o = unlearned(o, trust.ReasonInternal, "the round ended before this was asked")
-		}
-		r.observations = append(r.observations, o)
-	}
-}
 
 // confirm reads the card afresh before a contradiction is reported that may demote: other claims, and nothing was learned (design 4.4).
 func (r *round) confirm(ctx context.Context, s *session) {
@@ -262,6 +244,5 @@ func (r *round) panicked() Report {
 	r.observations = nil
 	r.reach = unlearned(trust.Observation{}, trust.ReasonPanicked, "a fault of the prober's own ended this round")
 	r.unusable = false
-	r.unasked()
 	return r.report(nil)
 }

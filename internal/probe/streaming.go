@@ -451,11 +451,10 @@ func (x *exchange) followed() *tape {
 // undeclared tries a stream that the card does not declare. If it works all the same, that is said and changes nothing (C30).
 func (s *session) undeclared(ctx context.Context) trust.Observation {
 	t := s.probeStream(ctx, s.rpc, s.job.Target.Fixtures.Message, false)
-	o := trust.Observation{Rule: "C30", Observed: t.account("")}
-	o = unlearned(o, trust.ReasonNotDeclared, "the card does not declare streaming")
-	if v := judgeStream(t, s.timing); v.sort == good && t.Streamed {
-		o.Message += "; it works all the same"
-		o.Warnings = append(o.Warnings, trust.WarnUndeclaredButWorks)
+	o := trust.Observation{Rule: "C30", Observed: t.account(""), ProbedWith: s.probedWith(s.job.Target.Fixtures.Message)}
+	if v := judgeStream(t, s.timing); v.sort != good || !t.Streamed {
+		return unlearned(o, trust.ReasonNotDeclared, "the card does not declare streaming")
 	}
-	return o
+	o.Warnings = []trust.Reason{trust.WarnUndeclaredButWorks}
+	return honored(o, "C30", "the card does not declare streaming; it works all the same")
 }
