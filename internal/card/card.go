@@ -62,7 +62,7 @@ type Skill struct {
 	EstimatedDuration time.Duration
 }
 
-// Bounds of what is kept of a card; the digest covers what was cut.
+// Bounds of what is kept of a card. The digest covers what was cut, up to 4,096 entries of a list.
 const (
 	MaxInterfaces = 32
 	MaxSkills     = 64

@@ -25,12 +25,7 @@ func (p *parser) interfaces(top object) []Interface {
 	if len(modern) > 0 && len(legacy) > 0 {
 		p.warn.add(MixedGenerations)
 	}
-	list := unique(modern)
-	for _, in := range unique(legacy) {
-		if !covered(in, modern) {
-			list = append(list, in)
-		}
-	}
+	list := append(unique(modern), notCovered(unique(legacy), modern)...)
 	for _, in := range list {
 		p.endpoint(in)
 	}
@@ -170,14 +165,20 @@ func unique(list []Interface) []Interface {
 	return kept
 }
 
-// covered says that a 0.x entry says nothing that the modern ones do not. One without a version adds nothing to an entry
-// of the same url and binding.
-func covered(in Interface, modern []Interface) bool {
+// notCovered are the 0.x entries that say what the modern ones do not. One without a version adds nothing to an entry of
+// the same url and binding.
+func notCovered(legacy, modern []Interface) []Interface {
+	type key struct{ url, binding, generation string }
+	said := map[key]bool{}
 	for _, m := range modern {
-		if m.URL.String() == in.URL.String() && m.Binding == in.Binding &&
-			(in.Generation() == "" || m.Generation() == in.Generation()) {
-			return true
+		said[key{m.URL.String(), m.Binding, m.Generation()}] = true
+		said[key{m.URL.String(), m.Binding, ""}] = true
+	}
+	var list []Interface
+	for _, in := range legacy {
+		if !said[key{in.URL.String(), in.Binding, in.Generation()}] {
+			list = append(list, in)
 		}
 	}
-	return false
+	return list
 }

@@ -3,6 +3,8 @@ package card
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 )
 
 // object is a JSON object whose members are not parsed yet: each is read by itself, so that one odd member loses nothing
@@ -43,12 +45,22 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// readArray splits an array; ok is false if raw is anything else.
+// maxItems bounds the work that one list or map can cause. No card in the wild comes near it; what is beyond is not read
+// at all.
+const maxItems = 4096
+
+// readArray splits an array, of which it gives the first maxItems; ok is false if raw is anything else.
 func readArray(raw json.RawMessage) (list []json.RawMessage, ok bool) {
 	if isNull(raw) || json.Unmarshal(raw, &list) != nil {
 		return nil, false
 	}
-	return list, true
+	return list[:min(len(list), maxItems)], true
+}
+
+// names lists the members, sorted, at most maxItems of them.
+func (o object) names() []string {
+	list := slices.Sorted(maps.Keys(o))
+	return list[:min(len(list), maxItems)]
 }
 
 // readString reads a string; ok is false if raw is anything else, null and absent included.

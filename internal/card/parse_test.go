@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
@@ -208,6 +209,36 @@ func TestGeneration(t *testing.T) {
 	} {
 		if got := (Interface{ProtocolVersion: version}).Generation(); got != want {
 			t.Errorf("generation of %q is %q, want %q", version, got, want)
+		}
+	}
+}
+
+// A megabyte of entries once took minutes: the 0.x interfaces were compared with all others, one by one.
+func TestAMegabyteOfEntriesIsReadQuickly(t *testing.T) {
+	many := func(form string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, form+",", i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	for name, text := range map[string]string{
+		"interfaces of both families": `{"supportedInterfaces":[` + many(`{"url":"http://a.test/%d","protocolBinding":"JSONRPC"}`, 10_000) +
+			`],"additionalInterfaces":[` + many(`{"url":"http://b.test/%d"}`, 15_000) + `]}`,
+		"skills":        `{"skills":[` + many(`{"id":"%d"}`, 60_000) + `]}`,
+		"empty skills":  `{"skills":[` + strings.Repeat(`{},`, 300_000) + `{}]}`,
+		"modes":         `{"defaultInputModes":[` + many(`"a/%d"`, 100_000) + `]}`,
+		"schemes":       `{"securitySchemes":{` + many(`"%d":{"type":"http"}`, 40_000) + `}}`,
+		"requirements":  `{"security":[` + many(`{"%d":[]}`, 80_000) + `]}`,
+		"members":       `{` + many(`"%d":1`, 100_000) + `}`,
+		"nested arrays": `{"skills":[` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `]}`,
+	} {
+		began := time.Now()
+		parse(t, text, wellKnown)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: %d bytes took %v", name, len(text), took)
+		} else {
+			t.Logf("%s: %d bytes took %v", name, len(text), took)
 		}
 	}
 }

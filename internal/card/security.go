@@ -72,7 +72,7 @@ func (p *parser) schemes(raw json.RawMessage) []scheme {
 		p.warn.add(SecurityMalformed)
 	}
 	var list []scheme
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
+	for _, name := range byName.names() {
 		o, ok := p.object(byName[name])
 		if !ok {
 			p.warn.add(SecurityMalformed)
@@ -137,8 +137,8 @@ func (p *parser) detail(o object) []string {
 func (p *parser) flows(raw json.RawMessage) []string {
 	flows, _ := p.object(raw)
 	var list []string
-	for flow, raw := range flows {
-		o, ok := p.object(raw)
+	for _, flow := range flows.names() {
+		o, ok := p.object(flows[flow])
 		if !ok {
 			continue
 		}
@@ -149,7 +149,7 @@ func (p *parser) flows(raw json.RawMessage) []string {
 			}
 		}
 		scopes, _ := p.object(o["scopes"])
-		for scope := range scopes {
+		for _, scope := range scopes.names() {
 			list = append(list, flow+".scope="+scope)
 		}
 	}
@@ -183,7 +183,7 @@ func (p *parser) requirements(raw json.RawMessage) [][]requirement {
 // alternative reads {name: [scopes]}, or {name: {list: [scopes]}} as ProtoJSON writes it.
 func (p *parser) alternative(o object) []requirement {
 	needed := []requirement{}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
+	for _, name := range o.names() {
 		raw := o[name]
 		if inner, ok := p.object(raw); ok {
 			raw = inner["list"]
