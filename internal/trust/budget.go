@@ -11,6 +11,8 @@ type share int
 const (
 	// renewals keep known verdicts alive: two thirds of the budget are theirs alone.
 	renewals share = iota
+	// rescues renew trust that is about to run out: half of the rest besides.
+	rescues
 	// confirmations find out whether a contradiction stands. They may use what is left of the whole.
 	confirmations
 	// requests of users and reports: up to one third.
@@ -60,17 +62,23 @@ func shift(tasks []int, n int) []int {
 }
 
 // Spent is how many tasks reached the peer's handler in the 24 h before now, counted in whole hours, never too few.
-func (r Rounds) Spent(now time.Time) int { return r.spentIn(r.Tasks, now, buckets-1) }
+func (r Rounds) Spent(now time.Time) int { return r.total(r.Tasks, now) }
 
-// spentIn sums the hours that touch the last n before now.
-func (r Rounds) spentIn(tasks []int, now time.Time, n int) int {
-	from, sum := now.Add(-time.Duration(n)*time.Hour), 0
+// total sums the hours that touch the last 24 h.
+func (r Rounds) total(tasks []int, now time.Time) int {
+	sum := 0
 	for i, t := range tasks {
-		if end := r.TasksHour.Add(time.Duration(1-i) * time.Hour); end.After(from) {
+		if r.age(i, now) < buckets {
 			sum += t
 		}
 	}
 	return sum
+}
+
+// age is the least number of hours before at that touch the i-th bucket, at least 1.
+func (r Rounds) age(i int, at time.Time) int {
+	end := r.TasksHour.Add(time.Duration(1-i) * time.Hour)
+	return int(max(at.Sub(end), 0)/time.Hour) + 1
 }
 
 // affords tells whether a round that may cost so much may start at that time. It reserves its worst cost or does not
@@ -83,9 +91,11 @@ func (r Rounds) affords(cost, perDay int, s share, at time.Time) bool {
 	reserved := perDay * 2 / 3
 	switch s {
 	case requests:
-		return r.spentIn(r.RequestedTasks, at, buckets-1)+cost <= perDay-reserved
+		return r.total(r.RequestedTasks, at)+cost <= perDay-reserved
 	case renewals:
-		return r.paced(cost, reserved, at, r.spentIn(r.RequestedTasks, at, buckets-1))
+		return r.paced(cost, reserved, at, r.total(r.RequestedTasks, at))
+	case rescues:
+		return r.paced(cost, perDay*5/6, at, r.total(r.RequestedTasks, at))
 	default:
 		return r.paced(cost, perDay, at, 0)
 	}
@@ -96,9 +106,14 @@ func (r Rounds) paced(cost, limit int, at time.Time, requested int) bool {
 	if r.Spent(at)-requested+cost > limit {
 		return false
 	}
-	for hours := 1; hours < buckets-1; hours++ {
-		allowed := limit/4 + limit*hours*3/(4*(buckets-1))
-		if spent := r.spentIn(r.Tasks, at, hours); spent > 0 && spent+cost > allowed {
+	spent := 0
+	for i, t := range r.Tasks {
+		spent += t
+		hours := r.age(i, at)
+		if hours >= buckets {
+			break
+		}
+		if spent > 0 && spent+cost > limit/4+limit*hours*3/(4*(buckets-1)) {
 			return false
 		}
 	}

@@ -22,9 +22,9 @@ package trust
 // count no failures of the control alone. So the round that starts a comparison does not count in it, and while it runs
 // every round asks the control.
 const (
-	scoreStreamOnly  = 80
-	scoreControlOnly = -239
-	scoreBoth        = -155
+	scoreStreamOnly  = 84
+	scoreControlOnly = -306
+	scoreBoth        = -218
 	scoreNeither     = -4
 	// ScoreDemotes is the score at which the comparison has decided: odds of 100 to 1.
 	ScoreDemotes = 461

@@ -166,6 +166,9 @@ type Plan struct {
 	Requested bool
 	// Control asks for the single-shot control beside a good stream (first round, every sixth, and pairs).
 	Control bool
+	// Pairs says that streams are being compared with controls: one stream and one control tell all, a second stream
+	// after a bad one would only cost.
+	Pairs bool
 	// Reason says why the round is held back, if it is ("BudgetExhausted", "AuthenticationRequired", "MessageOnly").
 	Reason Reason
 }

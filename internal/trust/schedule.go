@@ -45,10 +45,13 @@ type candidate struct {
 	due        time.Time
 	// deadline orders candidates: the end of trust, or where there is none as long after due as trust would last.
 	deadline time.Time
-	// confirming puts it first, and lets it use the whole budget.
-	confirming bool
+	// urgent puts it first and opens more of the budget to it: a contradiction to confirm, or trust about to run out.
+	urgent bool
 	// alone is worth a round; what has no fixture only joins one.
 	alone bool
+	// spare can wait: it leaves room in the budget for what cannot, and stands back while pairs are compared.
+	spare bool
+	payer share
 	cost  int
 }
 
@@ -58,42 +61,55 @@ func (s *scheduler) behavior() Plan {
 		return Plan{Reason: reason}
 	}
 	all := s.candidates()
-	first, ok := earliest(all)
-	if !ok {
-		reason := Reason("")
-		if s.peer.Rounds.MessageOnly >= MessageOnlyAfter {
-			reason = ReasonMessageOnly
+	lead, at, ok := s.lead(all)
+	switch {
+	case ok:
+		var reason Reason
+		if at.After(later(s.start(lead), s.now)) {
+			reason = ReasonBudgetExhausted
 		}
-		return Plan{Reason: reason}
-	}
-	at := s.start(first)
-	due := s.due(all, at)
-	payer := renewals
-	if due[0].confirming {
-		payer = confirmations
-	}
-	var reason Reason
-	when, ever := s.peer.Rounds.affordable(due[0].cost, s.Policy.MaxTasksPerDay, payer, later(at, s.now))
-	if !ever {
+		return s.plan(lead, s.due(all, at), at, reason)
+	case len(all) > 0 && slices.ContainsFunc(all, func(c candidate) bool { return c.alone }):
 		return Plan{Reason: ReasonBudgetExhausted}
+	case s.peer.Rounds.MessageOnly >= MessageOnlyAfter:
+		return Plan{Reason: ReasonMessageOnly}
 	}
-	if when.After(at) && when.After(s.now) {
-		at, reason = when, ReasonBudgetExhausted
-		due = s.due(all, at)
+	return Plan{}
+}
+
+// lead finds the candidate whose round can start first: due, and affordable.
+func (s *scheduler) lead(all []candidate) (lead candidate, at time.Time, ok bool) {
+	for _, c := range all {
+		if !c.alone {
+			continue
+		}
+		start := s.start(c)
+		if ok && !start.Before(at) {
+			continue
+		}
+		when, ever := s.peer.Rounds.affordable(s.needs(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
+		if !ever {
+			continue
+		}
+		if !when.After(s.now) {
+			when = start // overdue since
+		}
+		if !ok || when.Before(at) {
+			lead, at, ok = c, when, true
+		}
 	}
-	return s.plan(due, at, payer, reason)
+	return lead, at, ok
 }
 
 // requested plans a round that was asked for, now, out of its third; if that is spent, when it next allows.
 func (s *scheduler) requested(otherwise Plan) Plan {
 	all := s.candidates()
-	for i := range all {
-		all[i].due = time.Time{}
-	}
 	if len(all) == 0 {
 		return otherwise
 	}
-	sortCandidates(all)
+	for i := range all {
+		all[i].payer, all[i].spare = requests, false
+	}
 	when, ever := s.peer.Rounds.affordable(all[0].cost, s.Policy.MaxTasksPerDay, requests, s.now)
 	if !ever || when.After(s.now) && !otherwise.At.IsZero() && !when.Before(otherwise.At) {
 		otherwise.Reason = ReasonBudgetExhausted
@@ -103,25 +119,47 @@ func (s *scheduler) requested(otherwise Plan) Plan {
 	if when.After(s.now) {
 		reason = ReasonBudgetExhausted
 	}
-	plan := s.plan(all, when, requests, reason)
+	plan := s.plan(all[0], all, when, reason)
 	plan.Requested = true
 	return plan
 }
 
-// plan takes in as many of the due as the budget affords together.
-func (s *scheduler) plan(due []candidate, at time.Time, payer share, reason Reason) Plan {
-	plan := Plan{Kind: Behavior, At: at, Reason: reason}
-	cost := 0
+// plan asks the candidate that leads, and as many of the due as the budget affords with it.
+func (s *scheduler) plan(lead candidate, due []candidate, at time.Time, reason Reason) Plan {
+	plan := Plan{Kind: Behavior, At: at, Ask: []Capability{lead.capability}, Reason: reason}
+	cost := lead.cost
 	for _, c := range due {
-		if c.cost > 0 && !s.peer.Rounds.affords(cost+c.cost, s.Policy.MaxTasksPerDay, payer, later(at, s.now)) {
+		if c.capability == lead.capability || c.spare && s.comparing() {
+			continue
+		}
+		if c.cost > 0 && !s.peer.Rounds.affords(cost+s.needs(c), s.Policy.MaxTasksPerDay, c.payer, later(at, s.now)) {
 			continue
 		}
 		cost += c.cost
 		plan.Ask = append(plan.Ask, c.capability)
 	}
 	slices.Sort(plan.Ask)
-	plan.Control = s.control && slices.Contains(plan.Ask, Streaming)
+	if slices.Contains(plan.Ask, Streaming) {
+		rec, _ := s.peer.find(Streaming)
+		plan.Control, plan.Pairs = s.control, rec.Pairs.open()
+	}
 	return plan
+}
+
+// needs is what must be left in the budget for a candidate: its worst cost, and for one that can wait room
+// besides for those that cannot.
+func (s *scheduler) needs(c candidate) int {
+	switch {
+	case c.spare && c.cost > 0:
+		return c.cost + s.Policy.MaxTasksPerDay/8
+	}
+	return c.cost
+}
+
+// comparing tells whether pairs are wanted: every task goes to them that can be spared.
+func (s *scheduler) comparing() bool {
+	rec, _ := s.peer.find(Streaming)
+	return rec.Pairs.undecided()
 }
 
 // held says why no behaviour round makes sense now: the peer does not answer, or has no interface to ask. Where there
@@ -151,11 +189,19 @@ func (s *scheduler) candidates() []candidate {
 			continue
 		}
 		c := candidate{capability: name, due: s.jittered(rec), cost: cost, alone: s.Fixtures == nil || s.Fixtures[name]}
-		c.confirming = known && (rec.suspected(s.Policy, s.now) || rec.Pairs.undecided())
 		c.deadline = rec.Expiration
 		if rec.State != Trusted && !rec.NextProbe.IsZero() {
 			c.deadline = rec.NextProbe.Add(s.Policy.Trust(name))
 		}
+		short := !c.deadline.After(s.now.Add(s.Policy.Trust(name) / 3))
+		switch {
+		case known && (rec.suspected(s.Policy, s.now) || rec.Pairs.undecided()):
+			c.payer = confirmations
+		case rec.State == Trusted && short:
+			c.payer = rescues
+		}
+		c.urgent = c.payer != renewals
+		c.spare = name != Streaming && !c.urgent && !short
 		if !c.alone {
 			c.cost = 0
 		} else if name == Streaming && s.control {
@@ -167,14 +213,14 @@ func (s *scheduler) candidates() []candidate {
 	return out
 }
 
-// sortCandidates puts what is to be confirmed first, then what has least time.
+// sortCandidates puts what is urgent first, then what has least time.
 func sortCandidates(list []candidate) {
 	slices.SortFunc(list, func(a, b candidate) int {
 		if a.alone != b.alone {
 			return boolFirst(a.alone)
 		}
-		if a.confirming != b.confirming {
-			return boolFirst(a.confirming)
+		if a.urgent != b.urgent {
+			return boolFirst(a.urgent)
 		}
 		return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.capability, b.capability))
 	})
@@ -185,16 +231,6 @@ func boolFirst(a bool) int {
 		return -1
 	}
 	return 1
-}
-
-// earliest finds the candidate that is due first and worth a round.
-func earliest(all []candidate) (first candidate, ok bool) {
-	for _, c := range all {
-		if c.alone && (!ok || c.due.Before(first.due)) {
-			first, ok = c, true
-		}
-	}
-	return first, ok
 }
 
 // due lists those that a round at that time should ask: what is due, and what would be within half an interval, so that
