@@ -33,6 +33,8 @@
 // (FollowUpAnswered, Due), and whose fault it was (BlameContinuation), which is stricter, since it costs a peer its
 // trust.
 //
+// A third is asked after a cancel: whether the task works on all the same (Orphaned).
+//
 // # Errors
 //
 // AgentCardDivergenceError says that a declaration and an observation contradict each other, AgentCardContractViolation

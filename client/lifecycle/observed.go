@@ -30,6 +30,7 @@ type ObservedTask struct {
 	activeSince time.Time // first seen, or last taken up again after an interruption
 	divergence  error     // what closed the entry, if that was not a state
 	messaged    bool      // a Message closed the entry
+	after       aftermath
 }
 
 // Transition is one change of state.
@@ -65,6 +66,10 @@ func (t *ObservedTask) RecordAt(s State, at time.Time) error {
 	}
 	last := t.State()
 	err := t.broken(last, s)
+	if t.final == "" && s.Terminal() {
+		t.final = s
+	}
+	t.noteCancel(s, at)
 	if s == last {
 		return err
 	}
@@ -74,9 +79,6 @@ func (t *ObservedTask) RecordAt(s State, at time.Time) error {
 	t.append(Transition{State: s, At: t.offset(at)})
 	t.worked = t.worked || s == Working
 	t.interrupted = t.interrupted || s == InputRequired
-	if t.final == "" && s.Terminal() {
-		t.final = s
-	}
 	return err
 }
 
