@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -189,9 +188,13 @@ func (s *stage) report(job probe.Job, observe func(trust.Capability) trust.Obser
 		r.Round.Asked = job.Ask
 		for _, c := range job.Ask {
 			o := observe(c)
+			if c == trust.Cancellation && job.Target.Fixtures.LongRunning == nil || c == trust.Continuation && job.Target.Fixtures.InputRequired == nil {
+				o = trust.Observation{Outcome: trust.Inconclusive, Reason: trust.ReasonNoFixture}
+			} else {
+				r.Round.Tasks += s.r.questions.cost[c]
+			}
 			o.Capability = c
 			r.Round.Observations = append(r.Round.Observations, o)
-			r.Round.Tasks += s.r.questions.cost[c]
 		}
 	}
 	return r
@@ -433,5 +436,3 @@ func (s *stage) figure(name string, labels ...string) float64 {
 	}
 	return sum
 }
-
-var _ = fmt.Sprint

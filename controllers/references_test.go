@@ -1,0 +1,216 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+func withToken(p *trustv1alpha1.AgentPeer) {
+	p.Spec.Auth = &trustv1alpha1.Auth{Type: trustv1alpha1.AuthBearer, Bearer: &trustv1alpha1.BearerAuth{
+		SecretRef: trustv1alpha1.SecretKeyReference{Name: "planner-token", Key: "token"}}}
+}
+
+func (s *stage) create(o client.Object) {
+	s.Helper()
+	o.SetNamespace(s.namespace)
+	if err := s.client.Create(s.Context(), o); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) update(o client.Object) {
+	s.Helper()
+	if err := s.client.Update(s.Context(), o); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) wantMessage(name, kind, part string) {
+	s.Helper()
+	c := meta.FindStatusCondition(s.get(name).Status.Conditions, kind)
+	if c == nil || !strings.Contains(c.Message, part) {
+		s.Errorf("%s of %q says %+v, want it to say %q", kind, name, c, part)
+	}
+}
+
+func TestAMissingSecretIsNamedAndHealsStepByStep(t *testing.T) { // case C101
+	s := newStage(t)
+	s.peer("planner", withToken)
+
+	next := s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonSecretNotFound)
+	s.wantCondition("planner", trustv1alpha1.ConditionReconciling, metav1.ConditionTrue, trustv1alpha1.ReasonWaitingForReference)
+	s.wantMessage("planner", trustv1alpha1.ConditionReady, `Secret "planner-token" does not exist`)
+	s.wantKStatus("planner", kstatus.InProgressStatus)
+	if next < 4*time.Second || next > 6*time.Second {
+		t.Errorf("looked for again after %s, want 5 s", next)
+	}
+	if p := s.get("planner"); p.Status.ObservedGeneration == p.Generation {
+		t.Error("observedGeneration moved while waiting")
+	}
+	if jobs := s.asked(); len(jobs) != 0 {
+		t.Errorf("%d rounds without the credentials, want none", len(jobs))
+	}
+
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "planner-token"}, StringData: map[string]string{"other": "x"}}
+	s.create(secret)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonSecretNotAllowed)
+	s.wantMessage("planner", trustv1alpha1.ConditionReady, trustv1alpha1.SendToPeersLabel+"=true")
+
+	secret.Labels = map[string]string{trustv1alpha1.SendToPeersLabel: trustv1alpha1.SendToPeersValue}
+	s.update(secret)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonSecretKeyNotFound)
+
+	secret.Data = map[string][]byte{"token": []byte("two\nlines")}
+	s.update(secret)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonCredentialInvalid)
+
+	secret.Data = map[string][]byte{"token": []byte("s3cr3t-value\n")}
+	s.update(secret)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionTrue, trustv1alpha1.ReasonAccepted)
+	s.wantCondition("planner", trustv1alpha1.ConditionReconciling, "", "")
+	s.wantState("planner", trust.Streaming, trust.Trusted)
+	s.wantKStatus("planner", kstatus.CurrentStatus)
+	jobs := s.asked()
+	if len(jobs) != 1 {
+		t.Fatalf("%d rounds, want 1", len(jobs))
+	}
+	c := jobs[0].Target.Credentials
+	if c.Header != "Authorization" || c.Value != "Bearer s3cr3t-value" || len(c.Origins) != 1 || c.Origins[0] != "https://planner.example.com" {
+		t.Errorf("credentials go to %v, want to the origin of the spec only", c.Origins)
+	}
+	raw := s.server.Kubectl(t, "", "get", "agentpeer", "-n", s.namespace, "planner", "-o", "yaml")
+	if strings.Contains(raw+s.told(), "s3cr3t") {
+		t.Error("the token shows in the object or an event")
+	}
+}
+
+func TestAMissingReferenceIsAskedForEverMoreSlowlyAndWrittenOnce(t *testing.T) { // case C101
+	s := newStage(t)
+	s.peer("planner", withToken)
+	s.pass("planner", time.Hour)
+
+	if n := s.counted(); n != 1 {
+		t.Errorf("%d writes while a Secret was missing for an hour, want 1", n)
+	}
+	if next := s.settle("planner"); next != 2*time.Minute {
+		t.Errorf("looked for again after %s, want 2 min", next)
+	}
+	if told := s.told(); strings.Count(told, "\n") != 0 || !strings.Contains(told, trustv1alpha1.ReasonSecretNotFound) {
+		t.Errorf("events are %q, want one", told)
+	}
+}
+
+func TestASecretTheOperatorMayNotReadIsAStateNotAnError(t *testing.T) { // case C105
+	s := newStage(t)
+	s.r.Client = interceptor.NewClient(s.client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, ok := o.(*corev1.Secret); ok {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, errors.New("no"))
+			}
+			return c.Get(ctx, key, o, opts...)
+		}})
+	s.peer("planner", withToken)
+
+	if next := s.settle("planner"); next != 2*time.Minute {
+		t.Errorf("asked again after %s, want 2 min", next)
+	}
+	s.wantMessage("planner", trustv1alpha1.ConditionReady, "ServiceAccount")
+	s.wantKStatus("planner", kstatus.InProgressStatus)
+}
+
+func TestAServiceBehindAReference(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {
+		p.Spec.URL = ""
+		p.Spec.ServiceRef = &trustv1alpha1.ServiceReference{Name: "planner", Port: intstr.FromString("http"), Path: "/agents/route"}
+	})
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonServiceNotFound)
+
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "planner"},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "grpc", Port: 9000}}}}
+	s.create(service)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonServicePortNotFound)
+	s.wantMessage("planner", trustv1alpha1.ConditionReady, "grpc (9000)")
+
+	service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "http", Port: 8080})
+	s.update(service)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionTrue, "")
+	host := "planner." + s.namespace + ".svc:8080"
+	target := s.asked()[0].Target
+	if target.ID != "http://"+host+"/agents/route" || len(target.AllowHosts) != 1 || target.AllowHosts[0] != host {
+		t.Errorf("target is %q with %v allowed, want the Service's DNS name and that alone", target.ID, target.AllowHosts)
+	}
+	s.wantKStatus("planner", kstatus.CurrentStatus)
+
+	if err := s.client.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	s.settle("planner") // no stale green
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonServiceNotFound)
+	s.wantState("planner", trust.Streaming, trust.Trusted) // nothing was learned of the peer
+}
+
+func TestAnExternalNameServiceStalls(t *testing.T) {
+	s := newStage(t)
+	s.create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "planner"},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "metadata.internal"}})
+	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {
+		p.Spec.URL = ""
+		p.Spec.ServiceRef = &trustv1alpha1.ServiceReference{Name: "planner", Port: intstr.FromInt32(80)}
+	})
+
+	s.settle("planner")
+
+	s.wantCondition("planner", trustv1alpha1.ConditionStalled, metav1.ConditionTrue, trustv1alpha1.ReasonInvalidSpec)
+	s.wantCondition("planner", trustv1alpha1.ConditionReconciling, "", "")
+	s.wantKStatus("planner", kstatus.FailedStatus)
+	if p := s.get("planner"); p.Status.ObservedGeneration != p.Generation {
+		t.Error("observedGeneration did not move although the spec was rejected")
+	}
+}
+
+func TestCertificatesComeFromAConfigMap(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {
+		p.Spec.TLS.CARef = &trustv1alpha1.CAReference{Kind: trustv1alpha1.CAFromConfigMap, Name: "ca"}
+	})
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonCABundleNotFound)
+
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ca"}, Data: map[string]string{"ca.crt": "no certificate"}}
+	s.create(config)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonCABundleInvalid)
+
+	config.Data["ca.crt"] = string(s.server.Config.CAData)
+	s.update(config)
+	s.settle("planner")
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionTrue, "")
+	if string(s.asked()[0].Target.RootCAs) != config.Data["ca.crt"] {
+		t.Error("the round got other certificates")
+	}
+}
