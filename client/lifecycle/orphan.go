@@ -42,7 +42,7 @@ func (t *ObservedTask) Orphaned() bool {
 func (t *ObservedTask) noteCancel(s State, at time.Time) {
 	switch {
 	case s == Canceled:
-		if t.after.canceled.IsZero() && t.final == Canceled {
+		if t.after.canceled.IsZero() {
 			t.after.canceled = at
 		}
 		t.after.canceledLast = at
