@@ -77,11 +77,14 @@ func (a *Agent) Set(options ...Option) {
 	a.cfg.Store(&c)
 }
 
-// Handler serves the agent: its card, its endpoint (/a2a, and the root), and /debug/agent.
+// Config is the configuration as of now.
+func (a *Agent) Config() Config { return *a.cfg.Load() }
+
+// Handler serves the agent: its card, its endpoint (/a2a, and the root), and /debug/agent, all below
+// the Prefix if it has one.
 func (a *Agent) Handler() http.Handler { return http.HandlerFunc(a.serve) }
 
-// SetURL fixes the base URL that the card names. By default it follows the Host header of each request, which is wrong
-// behind a path prefix.
+// SetURL fixes the base URL that the card names. By default it follows the Host header of each request, and the Prefix.
 func (a *Agent) SetURL(base string) { a.url.Store(&base) }
 
 // TB is what Start needs of a test.
@@ -91,6 +94,7 @@ type TB interface {
 }
 
 // Start serves the agent on loopback until the test ends and returns its base URL, without a slash at the end.
+// The URL includes the prefix of an agent that has one.
 func (a *Agent) Start(t TB) string {
 	t.Helper()
 	s := httptest.NewServer(a.Handler())
@@ -99,7 +103,7 @@ func (a *Agent) Start(t TB) string {
 		s.CloseClientConnections()
 		s.Close()
 	})
-	return s.URL
+	return s.URL + a.cfg.Load().Prefix
 }
 
 // Close ends every executor and every open stream or hanging request.

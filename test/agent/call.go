@@ -199,7 +199,7 @@ func (x *call) terminalCode() int {
 func (x *call) send() {
 	s := x.c.Send
 	if s.Hang {
-		<-x.bothDone().Done()
+		x.a.hang(x.r)
 		return
 	}
 	in, ok := x.read()
@@ -224,7 +224,7 @@ func (x *call) send() {
 		return
 	}
 	if in.wait && !s.AtOnce {
-		t.settled(x.bothDone())
+		x.await(t.task)
 	}
 	if t.continued != nil && x.c.FollowUp.Message {
 		x.reply(x.out.said(newID(), t.context, x.out.text("thank you")), nil)
@@ -237,11 +237,12 @@ func (x *call) send() {
 	x.reply(x.out.sent(v, in.historyLength, s.Bare), nil)
 }
 
-// bothDone ends with the request or with the agent.
-func (x *call) bothDone() context.Context {
+// await waits until the task rests or is over, or nobody is left to wait.
+func (x *call) await(t *task) {
 	ctx, cancel := context.WithCancel(x.r.Context())
-	context.AfterFunc(x.a.base, cancel)
-	return ctx
+	defer cancel()
+	defer context.AfterFunc(x.a.base, cancel)()
+	t.settled(ctx)
 }
 
 // known reads task params and finds the task; nil if it has answered with an error.

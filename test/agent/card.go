@@ -45,7 +45,7 @@ func (a *Agent) baseURL(r *http.Request) string {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + r.Host
+	return scheme + "://" + r.Host + a.cfg.Load().Prefix
 }
 
 func (a *Agent) serveCard(c *Config, w http.ResponseWriter, r *http.Request) {

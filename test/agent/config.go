@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -33,6 +34,8 @@ type Config struct {
 	// Generation spoken on the wire; default 1.0. Also lists further generations answered at the same endpoint.
 	Generation Generation   `json:"generation,omitempty"`
 	Also       []Generation `json:"also,omitempty"`
+	// Prefix is the path that the agent lives under ("/agents/one"); default none (C48).
+	Prefix string `json:"prefix,omitempty"`
 	// Latency before each HTTP answer's first byte; default 0.
 	Latency Duration `json:"latency,omitempty"`
 	// Drip sends every answer one byte at a time with this pause.
@@ -333,6 +336,7 @@ func (c Config) withDefaults() Config {
 	if c.Generation == "" {
 		c.Generation = V10
 	}
+	c.Prefix = strings.TrimSuffix(c.Prefix, "/")
 	if c.Card.Generation == "" {
 		c.Card.Generation = c.Generation
 	}

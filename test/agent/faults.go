@@ -66,12 +66,14 @@ func (a *Agent) hang(r *http.Request) {
 }
 
 func (a *Agent) redirect(f Fault, w http.ResponseWriter, r *http.Request) bool {
-	if strings.HasPrefix(r.URL.Path, "/moved") {
+	prefix := a.cfg.Load().Prefix
+	path := strings.TrimPrefix(r.URL.Path, prefix)
+	if strings.HasPrefix(path, "/moved") {
 		return false
 	}
 	to := f.To
 	if to == "" {
-		to = a.baseURL(r) + "/moved" + r.URL.Path
+		to = a.baseURL(r) + "/moved" + path
 	}
 	w.Header().Set("Location", to)
 	w.WriteHeader(f.Redirect)

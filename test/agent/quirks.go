@@ -128,6 +128,7 @@ var quirks = map[string]quirk{
 	"needs-data":     {"text is refused with -32602, a data part works (C92)", func(c *Config) { c.Script.NeedsData = true; c.Card.InputModes = []string{"application/json"} }},
 	"fails-often":    {"every third executor throws: -32603 or an empty stream", func(c *Config) { c.Script.FailEvery = 3 }},
 	"fails-always":   {"every executor throws: -32603 or an empty stream (C03 A)", func(c *Config) { c.Script.FailEvery = 1 }},
+	"flaky":          {"three executors in ten throw: -32603 or an empty stream", func(c *Config) { c.Script.FailShare = 0.3 }},
 	"fails-in-state": {"every third task ends failed", func(c *Config) { c.Script.FailEvery = 3; c.Script.FailAs = "failed" }},
 
 	// Sends.
@@ -179,6 +180,7 @@ var quirks = map[string]quirk{
 
 	// Cards.
 	"legacy-path":       {"the card is at agent.json only (C50)", func(c *Config) { c.Card.Path = "legacy" }},
+	"prefixed":          {"the agent lives under /agents/one (C48)", func(c *Config) { c.Prefix = "/agents/one" }},
 	"new-path":          {"the card is at agent-card.json only", func(c *Config) { c.Card.Path = "new" }},
 	"both-paths":        {"the card is at both well-known paths", func(c *Config) { c.Card.Path = "both" }},
 	"card-elsewhere":    {"the card is at /v1/card only (C52)", func(c *Config) { c.Card.Path = "/v1/card" }},
@@ -216,6 +218,7 @@ var quirks = map[string]quirk{
 
 	// JSON-RPC.
 	"mcp":              {"every method is -32601 (C35)", func(c *Config) { c.RPC.Unknown = true }},
+	"id-string":        {"ids of answers are strings, whatever the request's was", func(c *Config) { c.RPC.ID = "string" }},
 	"id-number":        {"answers carry the id 1", func(c *Config) { c.RPC.ID = "number" }},
 	"id-wrong":         {"answers carry another id", func(c *Config) { c.RPC.ID = "wrong" }},
 	"id-null":          {"answers carry the id null", func(c *Config) { c.RPC.ID = "null" }},

@@ -277,7 +277,7 @@ func lump(t *testing.T, _ *agent.Agent, p *peer) string {
 	_, _ = s.next(t)
 	first := time.Since(begun)
 	rest := s.rest(t)
-	return fmt.Sprintf("%t %t %s", first > 150*time.Millisecond, time.Since(begun)-first < 100*time.Millisecond, rest)
+	return fmt.Sprintf("%t %t %s", first > 150*time.Millisecond, time.Since(begun)-first < 150*time.Millisecond, rest)
 }
 
 func slow(c *agent.Config) { c.Stream.Work = agent.Duration(240 * time.Millisecond) }
@@ -418,6 +418,15 @@ var quirkCases = []quirkCase{
 		"parts": []any{obj{"kind": "data", "data": obj{"task": "ping"}}}}})), want: "-32602 / completed"},
 	{quirk: "fails-often", act: several(3, sent("ping")), want: "completed | completed | -32603"},
 	{quirk: "fails-always", act: both(sent("ping"), streamed("ping")), want: "-32603 / 200 text/event-stream: end"},
+	{quirk: "flaky", act: func(_ *testing.T, _ *agent.Agent, p *peer) string {
+		failed := 0
+		for range 100 {
+			if state(p.call("send", p.message("ping", ""))) == "-32603" {
+				failed++
+			}
+		}
+		return fmt.Sprint(failed > 15 && failed < 45)
+	}, want: "true"},
 	{quirk: "fails-in-state", act: several(3, sent("ping")), want: "completed | completed | failed"},
 
 	{quirk: "send-at-once", act: sent("ping"), want: "submitted"},
@@ -501,6 +510,10 @@ var quirkCases = []quirkCase{
 	{quirk: "founding-third", gen: agent.V01, act: followedUp("tenant"), want: "same id; old working"},
 
 	{quirk: "legacy-path", act: both(fetched(newPath, "x"), fetched(oldPath, "name")), want: "404  / 200 scripted agent"},
+	{quirk: "prefixed", act: func(t *testing.T, a *agent.Agent, p *peer) string {
+		root, status := fetch(t, strings.TrimSuffix(p.url, "/agents/one")+newPath)
+		return fmt.Sprint(status, root, " / ", card("supportedInterfaces.0.url")(t, a, p), " / ", streamed("ping")(t, a, p))
+	}, want: "404 map[] / 200 URL/a2a / " + honestStream},
 	{quirk: "new-path", gen: agent.V02, act: both(fetched(newPath, "name"), fetched(oldPath, "x")), want: "200 scripted agent / 404 "},
 	{quirk: "both-paths", act: both(fetched(newPath, "name"), fetched(oldPath, "name")), want: "200 scripted agent / 200 scripted agent"},
 	{quirk: "card-elsewhere", act: both(fetched(newPath, "x"), fetched("/v1/card", "name")), want: "404  / 200 scripted agent"},
@@ -547,6 +560,15 @@ var quirkCases = []quirkCase{
 	}, want: ""},
 
 	{quirk: "mcp", act: both(sent("ping"), method("message/send", obj{})), want: "-32601 / -32601"},
+	{quirk: "id-string", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		r, err := http.Post(p.url+"/a2a", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"GetTask","params":{}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, _ := io.ReadAll(r.Body)
+		return string(b[:24])
+	}, want: `{"jsonrpc":"2.0","id":"7`},
 	{quirk: "id-number", act: envelope("id"), want: "1"},
 	{quirk: "id-wrong", act: envelope("id"), want: "somebody-else"},
 	{quirk: "id-null", act: envelope("id"), want: ""},

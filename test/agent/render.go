@@ -185,7 +185,9 @@ func (r renderer) frame(ev event, v view) any {
 	switch ev.kind {
 	case evTask:
 		v.status = ev.status
-		v.artifact = nil
+		if !ev.status.state.terminal() {
+			v.artifact = nil // it came later than this event
+		}
 		return r.taskFrame(v)
 	case evArtifact:
 		return r.artifactFrame(ev, v)

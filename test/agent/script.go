@@ -63,15 +63,18 @@ func (a *Agent) begin(c *Config, in incoming, work time.Duration, broken bool) *
 	x := &execution{t: t, c: c, work: work, exempt: c.exempt(in)}
 	switch {
 	case c.Script.SkipSubmitted && c.Script.SkipWorking && deed == "answer":
-		t.artifact = append(t.artifact, "pong")
-		t.begin(x.end())
+		stop()
+		t.beginDone(x.end(), "pong")
 		return t
 	case c.Script.SkipSubmitted:
 		t.begin(Working)
 	default:
 		t.begin(Submitted)
 	}
-	go x.run(ctx, deed)
+	go func() {
+		defer stop()
+		x.run(ctx, deed)
+	}()
 	return t
 }
 

@@ -30,15 +30,20 @@ type request struct {
 }
 
 func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/debug/agent" {
+	c := a.cfg.Load()
+	path, ok := strings.CutPrefix(r.URL.Path, c.Prefix)
+	if !ok || (path != "" && path[0] != '/') {
+		http.NotFound(w, r)
+		return
+	}
+	if path == "/debug/agent" {
 		a.debug(w, r)
 		return
 	}
-	c := a.cfg.Load()
 	if c.Drip > 0 {
 		w = dripper{w, r.Context(), c.Drip.D()}
 	}
-	path := strings.TrimPrefix(r.URL.Path, "/moved")
+	path = strings.TrimPrefix(path, "/moved")
 	if r.Method == http.MethodGet && c.isCard(path) {
 		a.note(r, "card", nil)
 		if !a.spoil(c, w, r, "card") {
@@ -49,15 +54,15 @@ func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || (path != "" && path != "/" && path != "/a2a" && path != "/a2a/") {
 		a.note(r, "other", nil)
 		if !a.spoil(c, w, r, "other") {
-			a.refuseRoute(w, r)
+			refuseRoute(w, r, path)
 		}
 		return
 	}
 	a.post(c, w, r)
 }
 
-func (a *Agent) refuseRoute(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/a2a" {
+func refuseRoute(w http.ResponseWriter, r *http.Request, path string) {
+	if path == "/a2a" {
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return
 	}

@@ -13,7 +13,8 @@ import (
 type Spec struct {
 	// ID is the last part of its path and what cmd/agent prints it as; default the preset's name.
 	ID string `json:"id,omitempty"`
-	// Port of its own; 0: any free one. Count makes so many like it (id-1, id-2 ...).
+	// Port; 0: any free one of its own. Agents of one port must differ in config.prefix. Count makes so many like it, each on
+	// a port of its own (id-1, id-2 ...).
 	Port  int `json:"port,omitempty"`
 	Count int `json:"count,omitempty"`
 	// Preset, then Quirks, then Config are applied in this order.

@@ -42,21 +42,23 @@ func (x *call) stream() {
 	switch {
 	case t == nil:
 	case sc.Unary:
-		t.settled(x.bothDone())
+		x.await(t.task)
 		x.reply(x.out.sent(t.snapshot(time.Time{}), nil, false), nil)
 	default:
 		x.follow(out, t.task, t.continued, t.from, sc)
 	}
 }
 
-// streamConfig is the configuration that holds for this stream: an honest one where the lies are for others.
+// streamConfig is the configuration that holds for this stream: without the lies where they are for others.
 func (x *call) streamConfig() StreamConfig {
 	sc := x.c.Stream
 	n := x.a.nth("streams")
 	if every(n, sc.Every) && n > sc.After && (sc.Until == 0 || n <= sc.Until) {
 		return sc
 	}
-	return StreamConfig{Undeclared: sc.Undeclared, Work: sc.Work}
+	honest := sc.framing()
+	honest.Undeclared, honest.Work = sc.Undeclared, sc.Work
+	return honest
 }
 
 // bent says that the configuration wants something of streams, which an undeclared stream would not come to.
@@ -126,7 +128,7 @@ func (x *call) resubscribe() {
 	x.follow(out, t, &v, at, sc)
 }
 
-// framing is what holds for re-attached streams too: form and keeping open, not lies.
+// framing is what holds for every stream, re-attached ones too: form and keeping open, not lies.
 func (c StreamConfig) framing() StreamConfig {
 	return StreamConfig{KeepAlive: c.KeepAlive, Fields: c.Fields, Pretty: c.Pretty, LineEnd: c.LineEnd, BOM: c.BOM,
 		MediaType: c.MediaType, NDJSON: c.NDJSON, HoldInterrupted: c.HoldInterrupted, HoldTerminal: c.HoldTerminal}

@@ -90,6 +90,14 @@ func (t *task) begin(s State) {
 	t.wake()
 }
 
+// beginDone logs a Task that is finished already.
+func (t *task) beginDone(s State, text string) {
+	t.mu.Lock()
+	t.artifact = append(t.artifact, text)
+	t.mu.Unlock()
+	t.begin(s)
+}
+
 // set moves the task on, unless it is terminal. It says whether it did.
 func (t *task) set(s State, text string) bool {
 	t.mu.Lock()

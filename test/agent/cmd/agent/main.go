@@ -1,7 +1,8 @@
-// Command agent serves scripted A2A agents on loopback, each on a port of its own, until it is told to stop.
+// Command agent serves scripted A2A agents on loopback, until it is told to stop.
 //
 //	agent                                  one honest agent
 //	agent -preset zombie-cancel -port 7001
+//	agent -preset ordinary -count 1000
 //	agent -quirks empty-stream,legacy-path -generation 0.3
 //	agent -config agents.yaml              many (see agent.File)
 //	agent -list                            the presets and quirks there are
@@ -39,7 +40,7 @@ func main() {
 
 type options struct {
 	host, config, preset, quirks, generation string
-	port                                     int
+	port, count                              int
 	list, watch                              bool
 }
 
@@ -48,6 +49,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f := flag.NewFlagSet("agent", flag.ContinueOnError)
 	f.StringVar(&o.host, "host", "127.0.0.1", "address to listen on")
 	f.IntVar(&o.port, "port", 0, "port of a single agent; 0: any")
+	f.IntVar(&o.count, "count", 1, "how many of a single agent, each on a port of its own")
 	f.StringVar(&o.config, "config", "", "YAML or JSON file of agents")
 	f.StringVar(&o.preset, "preset", "", "preset of a single agent")
 	f.StringVar(&o.quirks, "quirks", "", "quirks of a single agent, separated by commas")
@@ -82,7 +84,7 @@ func (o options) specs() ([]agent.Spec, error) {
 		file, err := agent.Read(o.config)
 		return spread(file.Agents), err
 	}
-	s := agent.Spec{Preset: o.preset, Port: o.port}
+	s := agent.Spec{Preset: o.preset, Port: o.port, Count: o.count}
 	if o.quirks != "" {
 		s.Quirks = strings.Split(o.quirks, ",")
 	}
@@ -116,23 +118,72 @@ func spread(specs []agent.Spec) (all []agent.Spec) {
 	return all
 }
 
-func serve(ctx context.Context, host string, specs []agent.Spec, out io.Writer) error {
-	failed := make(chan error, len(specs))
+// tenant is one agent and how it is announced.
+type tenant struct {
+	id    string
+	agent *agent.Agent
+}
+
+// house is one listener and the agents behind it, told apart by their prefixes.
+type house struct {
+	port    int
+	tenants []tenant
+}
+
+func (h *house) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for _, t := range h.tenants {
+		if strings.HasPrefix(r.URL.Path+"/", t.agent.Config().Prefix+"/") {
+			t.agent.Handler().ServeHTTP(w, r)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// build makes the agents and puts them into houses.
+func build(specs []agent.Spec) ([]*house, error) {
+	var houses []*house
+	byPort := map[int]*house{}
 	for _, s := range specs {
 		options, err := s.Options()
 		if err != nil {
-			return fmt.Errorf("making %q: %w", s.ID, err)
+			return nil, fmt.Errorf("making %q: %w", s.ID, err)
 		}
-		a := agent.New(options...)
-		defer a.Close()
-		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(s.Port)))
+		h := byPort[s.Port]
+		if h == nil || s.Port == 0 {
+			h = &house{port: s.Port}
+			byPort[s.Port] = h
+			houses = append(houses, h)
+		}
+		one := agent.New(options...)
+		for _, other := range h.tenants {
+			if other.agent.Config().Prefix == one.Config().Prefix {
+				return nil, fmt.Errorf("making %q: port %d and prefix %q are taken by %q", s.ID, s.Port, one.Config().Prefix, other.id)
+			}
+		}
+		h.tenants = append(h.tenants, tenant{s.ID, one})
+	}
+	return houses, nil
+}
+
+func serve(ctx context.Context, host string, specs []agent.Spec, out io.Writer) error {
+	houses, err := build(specs)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, len(houses))
+	for _, h := range houses {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(h.port)))
 		if err != nil {
-			return fmt.Errorf("listening for %q: %w", s.ID, err)
+			return fmt.Errorf("listening for %q: %w", h.tenants[0].id, err)
 		}
-		server := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: 10 * time.Second}
-		defer server.Close()
+		server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+		defer func() { _ = server.Close() }()
 		go func() { failed <- server.Serve(l) }()
-		fmt.Fprintf(out, "%s http://%s\n", s.ID, l.Addr())
+		for _, t := range h.tenants {
+			defer t.agent.Close()
+			fmt.Fprintf(out, "%s http://%s%s\n", t.id, l.Addr(), t.agent.Config().Prefix)
+		}
 	}
 	fmt.Fprintln(out, "ready")
 	select {

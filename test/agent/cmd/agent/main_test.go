@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,6 +41,51 @@ func TestManyAgentsServeUntilStandardInputCloses(t *testing.T) {
 	_ = stdin.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAgentsOfOnePortLiveUnderTheirPrefixes(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	path := filepath.Join(t.TempDir(), "agents.yaml")
+	file := fmt.Sprintf("agents:\n- {id: a, port: %d, config: {prefix: /a}}\n- {id: b, port: %d, config: {prefix: /b, name: other}}\n", port, port)
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- run(t.Context(), []string{"-config", path, "-watch-stdin"}, in, out) }()
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && lines.Text() != "ready" {
+		_, url, _ := strings.Cut(lines.Text(), " ")
+		r, err := http.Get(url + "/.well-known/agent-card.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, _ := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if r.StatusCode != 200 || !strings.Contains(string(card), url+"/a2a") {
+			t.Errorf("%s: %s %s", url, r.Status, card)
+		}
+	}
+	_ = stdin.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTwoAgentsCannotLiveAtOneAddress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agents.yaml")
+	if err := os.WriteFile(path, []byte("agents:\n- {id: a, port: 1}\n- {id: b, port: 1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"-config", path}, nil, io.Discard); err == nil || !strings.Contains(err.Error(), `taken by "a"`) {
+		t.Errorf("got %v", err)
 	}
 }
 
