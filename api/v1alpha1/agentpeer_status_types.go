@@ -274,8 +274,7 @@ type CapabilityStatus struct {
 
 // RecentOutcome is one remembered conclusive outcome, or several equal ones in a row.
 type RecentOutcome struct {
-	// outcome seen: Honored or Diverged.
-	// +kubebuilder:validation:Enum=Honored;Diverged
+	// outcome seen: Honored or Diverged, as Inconclusive counts for nothing.
 	// +required
 	Outcome Outcome `json:"outcome"`
 
@@ -501,7 +500,7 @@ type ClaimsDigest string
 
 // CardInterface is one declared way to reach the agent.
 type CardInterface struct {
-	// binding: JSONRPC.
+	// binding as the card declares it, such as JSONRPC.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Binding string `json:"binding,omitempty"`

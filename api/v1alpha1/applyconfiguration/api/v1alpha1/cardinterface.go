@@ -10,7 +10,7 @@ package v1alpha1
 //
 // CardInterface is one declared way to reach the agent.
 type CardInterfaceApplyConfiguration struct {
-	// binding: JSONRPC.
+	// binding as the card declares it, such as JSONRPC.
 	Binding *string `json:"binding,omitempty"`
 	// protocolVersion as the card declares it.
 	ProtocolVersion *string `json:"protocolVersion,omitempty"`

@@ -15,7 +15,7 @@ import (
 //
 // RecentOutcome is one remembered conclusive outcome, or several equal ones in a row.
 type RecentOutcomeApplyConfiguration struct {
-	// outcome seen: Honored or Diverged.
+	// outcome seen: Honored or Diverged, as Inconclusive counts for nothing.
 	Outcome *apiv1alpha1.Outcome `json:"outcome,omitempty"`
 	// count of equal outcomes in a row that this entry stands for. Unset means 1.
 	Count *int32 `json:"count,omitempty"`
