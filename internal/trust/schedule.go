@@ -45,6 +45,8 @@ type candidate struct {
 	due        time.Time
 	// deadline orders candidates: the end of trust, or where there is none as long after due as trust would last.
 	deadline time.Time
+	// rescue is when a third of its trust is left, from which on more of the budget is open to it; zero if not trusted.
+	rescue time.Time
 	// urgent puts it first and opens more of the budget to it: a contradiction to confirm, or trust about to run out.
 	urgent bool
 	// alone is worth a round; what has no fixture only joins one.
@@ -87,7 +89,13 @@ func (s *scheduler) lead(all []candidate) (lead candidate, at time.Time, ok bool
 		if ok && !start.Before(at) {
 			continue
 		}
-		when, ever := s.peer.Rounds.affordable(s.needs(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
+		when, ever := s.affordable(c, start)
+		if rescue := c; c.payer == renewals && !c.rescue.IsZero() {
+			rescue.payer, rescue.spare = rescues, false
+			if sooner, can := s.affordable(rescue, later(start, c.rescue)); can && (!ever || sooner.Before(when)) {
+				c, when, ever = rescue, sooner, true
+			}
+		}
 		if !ever {
 			continue
 		}
@@ -99,6 +107,11 @@ func (s *scheduler) lead(all []candidate) (lead candidate, at time.Time, ok bool
 		}
 	}
 	return lead, at, ok
+}
+
+// affordable is when the budget has room for a candidate, from start or now on.
+func (s *scheduler) affordable(c candidate, start time.Time) (time.Time, bool) {
+	return s.peer.Rounds.affordable(s.needs(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
 }
 
 // requested plans a round that was asked for, now, out of its third; if that is spent, when it next allows.
@@ -193,7 +206,11 @@ func (s *scheduler) candidates() []candidate {
 		if rec.State != Trusted && !rec.NextProbe.IsZero() {
 			c.deadline = rec.NextProbe.Add(s.Policy.Trust(name))
 		}
-		short := !c.deadline.After(s.now.Add(s.Policy.Trust(name) / 3))
+		rescue := c.deadline.Add(-s.Policy.Trust(name) / 3)
+		short := !rescue.After(s.now)
+		if rec.State == Trusted {
+			c.rescue = rescue
+		}
 		switch {
 		case known && (rec.suspected(s.Policy, s.now) || rec.Pairs.undecided()):
 			c.payer = confirmations

@@ -3,28 +3,28 @@ package trust
 // Warnings: findings that cost no trust. Some reasons of Diverged and Inconclusive (EventsAfterTerminal, TaskNotRetrievable,
 // TaskOpsUnavailable, StreamShapeViolation) warn too, where the text of a generation lets them pass.
 const (
-	WarnUndeclaredButWorks           Reason = "UndeclaredButWorks"              // C30
-	WarnStreamNotClosed              Reason = "StreamNotClosedAfterTerminal"    // C06
-	WarnFirstEventNotTask            Reason = "FirstEventNotTask"               // C10
-	WarnWithoutContent               Reason = "StreamCompletedWithoutContent"   // C13
-	WarnSingleBurst                  Reason = "SingleBurst"                     // C15
-	WarnBufferedStream               Reason = "BufferedStream"                  // C27
-	WarnUnterminatedFinalEvent       Reason = "UnterminatedFinalEvent"          // C24
-	WarnTaskStoreStale               Reason = "TaskStoreStale"                  // C67
-	WarnResultShapeMismatch          Reason = "ResultShapeMismatch"             // C40
-	WarnStateSpelling                Reason = "StateSpelling"                   // another generation's words, or numbers
-	WarnResponseIDMismatch           Reason = "ResponseIDMismatch"              // JSON-RPC id not echoed
-	WarnMalformedEvents              Reason = "MalformedEvents"                 // events that are not JSON were passed over
-	WarnEventsAfterFinal             Reason = "EventsAfterFinal"                // 0.x: final:true, and more came
-	WarnMessageInTaskStream          Reason = "MessageInTaskStream"             // a Message among the events of a task
-	WarnBlockingSendReturnedActive   Reason = "BlockingSendReturnedNonTerminal" // C45
-	WarnCanceledFrameMissing         Reason = "CanceledFrameMissing"            // canceled, and the stream never said so
-	WarnContinuedWithMessage         Reason = "ContinuedWithMessage"            // a Message in answer to a follow-up
-	WarnContextChanged               Reason = "ContextChanged"                  // another contextId in answer to a follow-up
-	WarnInputRequiredWithoutWorking  Reason = "InputRequiredWithoutWorking"     // the order rule of the seeds; never demotes
-	WarnResubscribable               Reason = "TaskResubscribable"              // C02: the cut stream could be picked up again
-	WarnLateFramesAfterCancel        Reason = "LateFramesAfterCancel"           // a buffer's lump after a cancel
-	WarnStreamEndedWithError         Reason = "StreamEndedWithError"            // an error as the last frame after a proper end
+	WarnUndeclaredButWorks          Reason = "UndeclaredButWorks"              // C30
+	WarnStreamNotClosed             Reason = "StreamNotClosedAfterTerminal"    // C06
+	WarnFirstEventNotTask           Reason = "FirstEventNotTask"               // C10
+	WarnWithoutContent              Reason = "StreamCompletedWithoutContent"   // C13
+	WarnSingleBurst                 Reason = "SingleBurst"                     // C15
+	WarnBufferedStream              Reason = "BufferedStream"                  // C27
+	WarnUnterminatedFinalEvent      Reason = "UnterminatedFinalEvent"          // C24
+	WarnTaskStoreStale              Reason = "TaskStoreStale"                  // C67
+	WarnResultShapeMismatch         Reason = "ResultShapeMismatch"             // C40
+	WarnStateSpelling               Reason = "StateSpelling"                   // another generation's words, or numbers
+	WarnResponseIDMismatch          Reason = "ResponseIDMismatch"              // JSON-RPC id not echoed
+	WarnMalformedEvents             Reason = "MalformedEvents"                 // events that are not JSON were passed over
+	WarnEventsAfterFinal            Reason = "EventsAfterFinal"                // 0.x: final:true, and more came
+	WarnMessageInTaskStream         Reason = "MessageInTaskStream"             // a Message among the events of a task
+	WarnBlockingSendReturnedActive  Reason = "BlockingSendReturnedNonTerminal" // C45
+	WarnCanceledFrameMissing        Reason = "CanceledFrameMissing"            // canceled, and the stream never said so
+	WarnContinuedWithMessage        Reason = "ContinuedWithMessage"            // a Message in answer to a follow-up
+	WarnContextChanged              Reason = "ContextChanged"                  // another contextId in answer to a follow-up
+	WarnInputRequiredWithoutWorking Reason = "InputRequiredWithoutWorking"     // the order rule of the seeds; never demotes
+	WarnResubscribable              Reason = "TaskResubscribable"              // C02: the cut stream could be picked up again
+	WarnLateFramesAfterCancel       Reason = "LateFramesAfterCancel"           // a buffer's lump after a cancel
+	WarnStreamEndedWithError        Reason = "StreamEndedWithError"            // an error as the last frame after a proper end
 )
 
 // NotDeclared is the reason of a capability that the card does not declare: it is not asked for, and costs nothing.
