@@ -248,6 +248,7 @@ func (r *AgentPeerReconciler) job(f facts, v verdict, mem *remembered) probe.Job
 		NoReach:     f.settings.Reachability.Mode == trustv1alpha1.ReachabilityNone,
 		Ask:         v.plan.Ask,
 		Control:     v.plan.Control,
+		Pairs:       v.plan.Pairs,
 		KnownDigest: v.known.Claims.Digest,
 		ETag:        mem.card.etag,
 		Known:       mem.card.known,

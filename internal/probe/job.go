@@ -17,8 +17,11 @@ type Job struct {
 	// CardAndTask asks GetTask for an id that cannot exist as part of reachability; else the card only. NoReach skips the tier.
 	CardAndTask, NoReach bool
 	Ask                  []trust.Capability
-	// Control asks the single-shot control although the stream is good; Pair in pair mode.
+	// Control asks the single-shot control although the stream is good.
 	Control bool
+	// Pairs says that streams are being compared with controls (trust.Plan.Pairs): one stream and one control tell all, so a
+	// contradiction is not asked for a second stream.
+	Pairs bool
 	// KnownDigest is the digest of the claims that current verdicts rest on; ETag of the card last read.
 	KnownDigest string
 	ETag        string
@@ -56,7 +59,7 @@ type Report struct {
 	RetryAfter time.Duration
 }
 
-// Orphan is a task left behind. ID passed the safe alphabet, or is its hash.
+// Orphan is a task left behind. ID passed the safe alphabet, or is its hash; UnknownTask where the peer never told it.
 type Orphan struct {
 	ID    string
 	Since time.Time

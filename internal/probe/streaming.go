@@ -17,23 +17,33 @@ type exchange struct {
 	control       *tape
 	// sights of the two streams.
 	one, two sight
+	// paired: one stream and one control were all that was asked for (Job.Pairs).
+	paired bool
 	// resubscribed: a cut stream could be picked up again.
 	resubscribed bool
 	// partly: the declared dialect's send method is known, so the interface can be used without streams.
 	partly bool
 }
 
-// observeStreaming asks the exchange's question of the ordinary message. deep asks for the second looks of Lifecycle.
-func (s *session) observeStreaming(ctx context.Context, deep bool) *exchange {
+// observeStreaming asks the exchange's question of the ordinary message. deep asks for the second looks of Lifecycle; framed, which Streaming
+// needs, for the control and the second stream.
+func (s *session) observeStreaming(ctx context.Context, deep, framed bool) *exchange {
 	f := s.job.Target.Fixtures.Message
 	x := &exchange{}
 	s.progress("streaming")
 	x.first = s.probeStream(ctx, s.rpc, f, deep)
 	x.one = judgeStream(x.first, s.timing)
+	if !framed {
+		return x
+	}
 	switch x.one.sort {
 	case bad:
 		s.progress("the stream contradicts: asking the single-shot control and a second stream")
 		x.control = s.probeControl(ctx, f)
+		if s.job.Pairs {
+			x.paired = true
+			break
+		}
 		x.second = s.probeStream(ctx, s.rpc, f, false)
 		x.two = judgeStream(x.second, s.timing)
 	case refused:
@@ -322,6 +332,11 @@ func frame(x *exchange) trust.Observation {
 	}
 	o.Pair = pair(x.control, true, c)
 	switch {
+	case x.paired && !c.works:
+		return unlearned(o, c.reason, x.one.text+"; the single-shot control failed too: "+c.text)
+	case x.paired:
+		o.Rule = "design 4.2"
+		return unlearned(o, trust.ReasonStreamIntermittent, x.one.text+"; compared with the single-shot control, which "+c.text)
 	case x.second == nil || x.two.sort == unsure:
 		reason := trust.ReasonProbeDeadlineExceeded
 		if x.second != nil {
