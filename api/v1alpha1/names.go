@@ -16,22 +16,21 @@ const (
 
 // Bounds of status that its writer must keep. The schema refuses what is longer.
 const (
-	MaxMessageLength       = 256 // of a capability's message, in characters
-	MaxObserved            = 16  // transitions of a capability
-	MaxObservedLength      = 64  // of one transition
-	MaxCapabilityWarnings  = 8
-	MaxProbedWith          = 16
-	MaxRuleLength          = 64
-	MaxRecent              = 10 // entries, and outcomes that they stand for
-	MaxSkills              = 16
-	MaxSkillInputModes     = 8
-	MaxCardWarnings        = 24
-	MaxClaimSets           = 6
-	MaxOrphanedTasks       = 8
-	MaxRequestedAtLength   = 256
-	MaxTaskHours           = 25
-	MaxTargetLength        = 2048
-	MaxReasonLength        = 64
-	MaxCapabilityNames     = 16
-	MaxConditionMessageLen = 32768 // of a condition, set by Kubernetes
+	MaxMessageLength      = 256 // of a capability's message, in characters
+	MaxObserved           = 16  // transitions of a capability
+	MaxObservedLength     = 64  // of one transition
+	MaxCapabilityWarnings = 8
+	MaxProbedWith         = 16
+	MaxRuleLength         = 64
+	MaxRecent             = 10 // entries, and outcomes that they stand for
+	MaxSkills             = 16
+	MaxSkillInputModes    = 8
+	MaxCardWarnings       = 24
+	MaxClaimSets          = 6
+	MaxOrphanedTasks      = 8
+	MaxRequestedAtLength  = 256
+	MaxTaskHours          = 25
+	MaxTargetLength       = 2048
+	MaxReasonLength       = 64
+	MaxCapabilityNames    = 16
 )

@@ -1,0 +1,67 @@
+package controllers
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/agentpeer/agentpeer/test/apiserver"
+)
+
+// TestEveryReasonOfTheEngineIsAConstantOfTheAPI holds what users may program against to what the operator can write. The
+// engine cannot import the API, so nothing but this test keeps them equal.
+func TestEveryReasonOfTheEngineIsAConstantOfTheAPI(t *testing.T) {
+	promised := constants(t, "api/v1alpha1", func(name, _ string) bool {
+		return strings.HasPrefix(name, "Reason") || strings.HasPrefix(name, "Warning")
+	})
+	for _, of := range []struct{ folder, kind string }{{"internal/trust", "Reason"}, {"internal/card", "Warning"}} {
+		known := constants(t, of.folder, func(_, kind string) bool { return kind == of.kind })
+		if len(known) == 0 {
+			t.Errorf("found no %s in %s", of.kind, of.folder)
+		}
+		for value, name := range known {
+			if promised[value] == "" {
+				t.Errorf("api/v1alpha1 has no constant for %q (%s in %s)", value, name, of.folder)
+			}
+		}
+	}
+}
+
+// constants lists the string constants of a package that match, name by value.
+func constants(t *testing.T, folder string, match func(name, kind string) bool) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(apiserver.Root(), folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			literal, isLiteral := spec.Values[0].(*ast.BasicLit)
+			kind, _ := spec.Type.(*ast.Ident)
+			name := ""
+			if kind != nil {
+				name = kind.Name
+			}
+			if isLiteral && literal.Kind == token.STRING && match(spec.Names[0].Name, name) {
+				if value, err := strconv.Unquote(literal.Value); err == nil {
+					found[value] = spec.Names[0].Name
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
