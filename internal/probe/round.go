@@ -170,7 +170,7 @@ func (r *round) declared(c trust.Capability) bool { return r.claims.Declared[c] 
 func (r *round) confirm(ctx context.Context, s *session) {
 	var digest string
 	for i, o := range r.observations {
-		if o.Outcome != trust.Diverged || !(slices.Contains(r.job.Doubt, o.Capability) || o.Explicit && o.Confirmed) {
+		if !contradicts(o) || !(slices.Contains(r.job.Doubt, o.Capability) || o.Explicit && o.Confirmed) {
 			continue
 		}
 		if digest == "" {
@@ -185,6 +185,11 @@ func (r *round) confirm(ctx context.Context, s *session) {
 			r.observations[i] = inconclusive(o, trust.ReasonCardChanged, o.Message+"; the card's claims changed meanwhile")
 		}
 	}
+}
+
+// contradicts tells whether an observation can demote: a divergence, or a pair that speaks against the stream.
+func contradicts(o trust.Observation) bool {
+	return o.Outcome == trust.Diverged || o.Pair != nil && o.Pair.StreamFailed && !o.Pair.ControlFailed
 }
 
 // inconclusive turns an observation into one from which nothing was learned, keeping its account.
