@@ -93,4 +93,6 @@ const (
 	ReasonRequirementsMet     Reason = "RequirementsMet"     // every required capability, or none is required
 	ReasonTargetChanged       Reason = "TargetChanged"       // another target: everything is earned again
 	ReasonNothingDeclared     Reason = "NothingDeclared"     // nothing declared and nothing required: nothing to trust
+	ReasonFleetInconclusive   Reason = "FleetInconclusive"   // the fuse: most origins turned inconclusive at once
+	ReasonFleetContradiction  Reason = "FleetContradiction"  // the fuse: many origins show the same contradiction at once
 )
