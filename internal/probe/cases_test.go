@@ -168,6 +168,7 @@ func TestCases(t *testing.T) {
 		{name: "C71 canceled, then completed", gen: agent.V03, quirks: "completes-after-all", rounds: 3, about: trust.Lifecycle, change: func(j *Job) {
 			j.Ask = append(j.Ask, trust.Cancellation)
 			j.Target.Timing.Settle = 800 * time.Millisecond
+			j.Target.Timing.Task = 3 * time.Second
 		}, state: demoted, reason: trust.ReasonTerminalStateNotFinal},
 		{name: "C72 cancel is not implemented", gen: agent.V03, quirks: "cancel-fails", rounds: 3, about: trust.Cancellation, state: unverified, reason: trust.ReasonCancelUnsupported},
 		{name: "C73 every turn ends in a question", gen: agent.V03, quirks: "always-asks", rounds: 3, state: trusted},

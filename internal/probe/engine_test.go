@@ -32,7 +32,7 @@ func quick() Timing {
 		FirstEvent: 2 * time.Second,
 		Idle:       400 * time.Millisecond,
 		Grace:      150 * time.Millisecond,
-		Task:       3 * time.Second,
+		Task:       1500 * time.Millisecond,
 		Repeat:     50 * time.Millisecond,
 		Wait:       400 * time.Millisecond,
 		Hard:       3 * time.Second,

@@ -18,6 +18,8 @@ type ledger struct {
 	mu    sync.Mutex
 	tasks int
 	open  []begun
+	// unnamed are messages that may have begun a task whose id we never learned, by when they were sent.
+	unnamed []time.Time
 }
 
 // begun is a task that may still run.
@@ -59,8 +61,28 @@ func (l *ledger) told(rpc *wire.JSONRPC, id string, s lifecycle.State, now time.
 // closed notes that a task needs no cleaning up.
 func (l *ledger) closed(id string) { l.told(nil, id, lifecycle.Canceled, time.Time{}) }
 
+// lost notes that a message may have begun a task whose id we never learned.
+func (l *ledger) lost(since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unnamed = append(l.unnamed, since)
+}
+
+// UnknownTask stands for the id of an orphan whose id the peer never told.
+const UnknownTask = "unknown"
+
 // maxOpen bounds what we clean up after: a peer may name as many tasks as it likes.
 const maxOpen = 16
+
+func (l *ledger) nameless() []Orphan {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []Orphan
+	for _, since := range l.unnamed {
+		list = append(list, Orphan{ID: UnknownTask, Since: since})
+	}
+	return list
+}
 
 func (l *ledger) left() []begun {
 	l.mu.Lock()
@@ -76,7 +98,7 @@ const cleanupTimeout = 10 * time.Second
 func (s *session) cleanUp(ctx context.Context) []Orphan {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(cleanupTimeout, s.timing.FirstEvent+s.timing.Settle))
 	defer cancel()
-	var orphans []Orphan
+	orphans := s.ledger.nameless()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, b := range s.ledger.left() {

@@ -112,8 +112,8 @@ func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Mes
 	return t
 }
 
-// account counts a message that may have reached the handler, and notes the task of a client-made id, which may run though no answer
-// named it.
+// account counts a message that may have reached the handler, and notes a task that may run though no answer named it: by its
+// client-made id, or as unknown where we gave up waiting.
 func (s *session) account(rpc *wire.JSONRPC, t *tape, m wire.Message) {
 	code, first, _ := t.Error()
 	if !first {
@@ -123,7 +123,13 @@ func (s *session) account(rpc *wire.JSONRPC, t *tape, m wire.Message) {
 		return
 	}
 	s.ledger.count()
-	if rpc.Endpoint.Generation == wire.V01 && t.TaskID() == "" && code == 0 {
+	if t.TaskID() != "" || code != 0 || t.MessageOnly() {
+		return
+	}
+	switch {
+	case rpc.Endpoint.Generation == wire.V01:
 		s.ledger.told(rpc, m.TaskID, stateOf(""), t.Began)
+	case t.Fail != nil || t.Left != leftNot:
+		s.ledger.lost(t.Began)
 	}
 }

@@ -42,12 +42,18 @@ func TestLegalOdditiesNeverDiverge(t *testing.T) {
 			if g == agent.V01 && (quirks == "union-card" || quirks == "follow-up-unpromised") {
 				continue // in 0.1 these are no oddities: the card claims 0.3, and the client has named the task
 			}
+			if testing.Short() && g == agent.V01 {
+				continue
+			}
 			t.Run(string(g)+" "+quirks, func(t *testing.T) {
 				t.Parallel()
 				a := with(g, strings.Fields(quirks)...)
 				job := jobFor(t, a.Start(t), Questions()...)
 				job.Control = true
 				rep := runJob(t, job)
+				if open := a.Counts().Open; open > len(rep.Orphans) {
+					t.Errorf("%d tasks are left behind, %d of them reported: %v", open, len(rep.Orphans), a.Tasks())
+				}
 				for _, o := range rep.Round.Observations {
 					if o.Outcome == trust.Diverged {
 						t.Errorf("%s: %s %s\n  %s\n  %q", o.Capability, o.Outcome, o.Reason, o.Message, o.Observed)

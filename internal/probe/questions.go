@@ -102,7 +102,7 @@ func (a *asking) shared(ctx context.Context, s *session) *exchange {
 	}
 	deep := a.needs(trust.Lifecycle)
 	if a.r.declared(trust.Streaming) {
-		a.exchange = s.observeStreaming(ctx, deep)
+		a.exchange = s.observeStreaming(ctx, deep, a.needs(trust.Streaming))
 	} else {
 		a.exchange = s.observeControl(ctx, deep)
 	}

@@ -54,7 +54,6 @@ func TestTasks(t *testing.T) {
 		{quirks: "stuck replicas", about: get, outcome: inconclusive, reason: trust.ReasonReplicaInconsistency},
 		{quirks: "get-unknown", about: get, outcome: inconclusive, reason: trust.ReasonTaskOpsUnavailable},
 		{quirks: "stuck get-other-id", about: get, outcome: diverged, reason: trust.ReasonTaskIDMismatch},
-		{quirks: "purges", about: get, outcome: honored},
 		{quirks: "streaming-false", gens: "1.0 0.3", about: get, outcome: honored},
 
 		{quirks: "", gens: "1.0 0.3 0.2 0.1", about: follow, outcome: honored},
@@ -88,6 +87,7 @@ func TestTasks(t *testing.T) {
 				job := jobFor(t, a.Start(t), ask...)
 				if strings.Contains(tc.quirks, "completes-after-all") {
 					job.Target.Timing.Settle *= 5
+					job.Target.Timing.Task *= 2
 				}
 				rep := runJob(t, job)
 				want := expectation{outcome: tc.outcome, reason: tc.reason}
