@@ -27,9 +27,6 @@ import (
 type SetupOptions struct {
 	// Concurrent is how many AgentPeers are reconciled at once; 1 if zero.
 	Concurrent int
-	// Name of the controller in logs and metrics; "agentpeer" if empty. Tests that run several managers in one process
-	// give each a name of its own.
-	Name string
 }
 
 // Index keys: which AgentPeers name a Service or a ConfigMap.
@@ -54,9 +51,6 @@ func CacheOptions() cache.Options {
 // SetupWithManager wires the reconciler to what wakes it: its AgentPeers (spec or annotation changed; never its own status
 // writes), the Runner's reports, and the metadata of Services and ConfigMaps that AgentPeers name.
 func (r *AgentPeerReconciler) SetupWithManager(mgr ctrl.Manager, o SetupOptions) error {
-	if o.Name == "" {
-		o.Name = "agentpeer"
-	}
 	if err := index(mgr, indexService, serviceName); err != nil {
 		return err
 	}
@@ -65,7 +59,7 @@ func (r *AgentPeerReconciler) SetupWithManager(mgr ctrl.Manager, o SetupOptions)
 	}
 	r.complete()
 	return ctrl.NewControllerManagedBy(mgr).
-		Named(o.Name).
+		Named("agentpeer").
 		For(&trustv1alpha1.AgentPeer{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesMetadata(&corev1.Service{}, r.namers(indexService)).
