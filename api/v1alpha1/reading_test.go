@@ -189,6 +189,30 @@ func TestAnExplanationExistsForEveryField(t *testing.T) {
 	}
 }
 
+// TestWipingStatusIsSafe does what docs/spec/agentpeer.md tells a user who wants to start afresh.
+func TestWipingStatusIsSafe(t *testing.T) {
+	server := apiserver.For(t)
+	namespace := server.Namespace(t)
+	u := judged(t, server, namespace)
+	server.Kubectl(t, "", "patch", "agentpeer", u.GetName(), "--namespace", namespace, "--subresource=status", "--type=merge", "-p", `{"status":null}`)
+	var wiped v1alpha1.AgentPeer
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(u), &wiped); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(v1alpha1.AgentPeerStatus{ObservedGeneration: -1}, wiped.Status); diff != "" {
+		t.Errorf("the wiped status (-want +got):\n%s", diff)
+	}
+}
+
+// TestAReadyObjectCanBeWaitedFor does what docs/spec/agentpeer.md says about waiting.
+func TestAReadyObjectCanBeWaitedFor(t *testing.T) {
+	server := apiserver.For(t)
+	namespace := server.Namespace(t)
+	u := judged(t, server, namespace)
+	server.Kubectl(t, "", "wait", "agentpeer/"+u.GetName(), "--namespace", namespace, "--for=condition=Ready", "--timeout=10s")
+	server.Kubectl(t, "", "wait", "agentpeer/"+u.GetName(), "--namespace", namespace, "--for=jsonpath={.status.decision.path}=SingleShot", "--timeout=10s")
+}
+
 func TestKubectlExplainAnswers(t *testing.T) {
 	server := apiserver.For(t)
 	for field, want := range map[string]string{

@@ -141,6 +141,10 @@ const (
 	ReasonRequirementsMet = "RequirementsMet"
 	// ReasonTargetChanged: the AgentPeer names another agent now; everything is earned again.
 	ReasonTargetChanged = "TargetChanged"
+	// ReasonFleetInconclusive: most peers at once could not be judged, which looks like our own trouble; nothing was counted.
+	ReasonFleetInconclusive = "FleetInconclusive"
+	// ReasonFleetContradiction: many peers at once showed the same contradiction, which looks like our own trouble; nothing was counted.
+	ReasonFleetContradiction = "FleetContradiction"
 	// ReasonNothingDeclared: nothing is declared and nothing required, so there is nothing to trust.
 	ReasonNothingDeclared = "NothingDeclared"
 	// ReasonNotDeclared: the card does not declare the capability; no penalty, no trust.

@@ -127,6 +127,25 @@ func TestEverySampleIsAccepted(t *testing.T) {
 	server.Kubectl(t, all, "apply", "--server-side", "--namespace", together, "-f", "-")
 }
 
+// TestTheExampleOfTheReferenceIsAccepted applies the first YAML block of docs/spec/agentpeer.md.
+func TestTheExampleOfTheReferenceIsAccepted(t *testing.T) {
+	server := apiserver.For(t)
+	text, err := os.ReadFile(filepath.Join(apiserver.Root(), "docs", "spec", "agentpeer.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(text), "```yaml\n")
+	block, _, closed := strings.Cut(block, "```")
+	if !found || !closed {
+		t.Fatal("docs/spec/agentpeer.md has no YAML block")
+	}
+	travel := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "travel"}}
+	if err := server.Client.Create(t.Context(), travel); err != nil {
+		t.Fatal(err)
+	}
+	server.Kubectl(t, block, "apply", "--server-side", "--validate=strict", "-f", "-")
+}
+
 func TestTheOperatorMayDoItsWorkAndNoMore(t *testing.T) {
 	server := install(t)
 	tenant := server.Namespace(t)
