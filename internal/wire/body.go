@@ -85,6 +85,7 @@ type inflated struct {
 	gz   *gzip.Reader
 	left int64
 	peek bool
+	err  error // the two bytes promised gzip, and what followed was none
 }
 
 func newInflated(m *meter) *inflated { return &inflated{m: m, in: bufio.NewReader(m), left: m.left} }
@@ -95,12 +96,11 @@ func (i *inflated) Read(p []byte) (int, error) {
 	if !i.peek {
 		i.peek = true
 		if head, _ := i.in.Peek(len(gzipMagic)); bytes.Equal(head, gzipMagic) {
-			gz, err := gzip.NewReader(i.in)
-			if err != nil {
-				return 0, err
-			}
-			i.gz = gz
+			i.gz, i.err = gzip.NewReader(i.in)
 		}
+	}
+	if i.err != nil {
+		return 0, i.err
 	}
 	if i.gz == nil {
 		return i.in.Read(p)
@@ -126,11 +126,7 @@ func readAll(ctx context.Context, r *reply, limit int64) ([]byte, error) {
 	if err == nil || err == io.EOF {
 		return buf.Bytes(), nil
 	}
-	f := failure(ctx, r.StatusCode, err)
-	if corrupt(err) {
-		f.Class = ClassMalformed
-	}
-	return nil, f
+	return nil, failure(ctx, r.StatusCode, err)
 }
 
 // corrupt tells a broken gzip body from a broken connection.

@@ -86,6 +86,8 @@ type ask struct {
 	url    *url.URL
 	header http.Header
 	body   []byte
+	// repeatable: being carried out twice does no harm, so it is sent again if an idle connection turns out to be dead.
+	repeatable bool
 }
 
 // reply is the answer to an ask, its body unread.
@@ -161,6 +163,9 @@ func (c *client) request(ctx context.Context, a ask) (*http.Request, error) {
 	}
 	for k, v := range a.header {
 		req.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	if a.repeatable {
+		req.Header["Idempotency-Key"] = []string{} // tells net/http and, being empty, nobody else
 	}
 	req.Header.Set("User-Agent", c.agent)
 	if c.secret.goesTo(req.URL) {

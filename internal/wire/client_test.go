@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -152,11 +154,13 @@ func TestPeersThatGiveNothing(t *testing.T) {
 			write(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
 			untilClosed(c)
 		}, ClassTimeout},
-		"cuts the body":         {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{") }, ClassReset},
-		"cuts a chunk":          {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\n", chunked, "5\r\n{}") }, ClassReset},
-		"sends no HTTP":         {func(c *net.TCPConn, _ asked) { write(c, "SSH-2.0-OpenSSH_9.6\r\n"); untilClosed(c) }, ClassMalformed},
-		"sends giant headers":   {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\nX: ", big, big, "\r\n\r\n") }, ClassTooLarge},
-		"sends a giant body":    {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\nContent-Length: 16384\r\n\r\n", big, big) }, ClassTooLarge},
+		"cuts the body":       {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{") }, ClassReset},
+		"cuts a chunk":        {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\n", chunked, "5\r\n{}") }, ClassReset},
+		"sends no HTTP":       {func(c *net.TCPConn, _ asked) { write(c, "SSH-2.0-OpenSSH_9.6\r\n"); untilClosed(c) }, ClassMalformed},
+		"sends giant headers": {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\nX: ", big, big, "\r\n\r\n") }, ClassTooLarge},
+		"sends a giant body": {func(c *net.TCPConn, _ asked) {
+			write(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 16384\r\n\r\n", big, big)
+		}, ClassTooLarge},
 		"sends an endless body": {func(c *net.TCPConn, _ asked) { drip(c, big, 0) }, ClassTooLarge},
 		"sends a bomb": {func(c *net.TCPConn, _ asked) {
 			write(c, "HTTP/1.1 200 OK\r\n\r\n", string(gzipped(t, strings.Repeat(big, 64))))
@@ -416,4 +420,27 @@ func TestUserOfAURLIsNotSent(t *testing.T) {
 	if got != "" {
 		t.Errorf("Authorization = %q, want none", got)
 	}
+}
+
+// TestQuestionsThatDoNoHarmSurviveADeadConnection: servers close idle connections without a word. A question is asked again, a
+// send is not: it may have begun a task.
+func TestQuestionsThatDoNoHarmSurviveADeadConnection(t *testing.T) {
+	asks := make(chan string, 9)
+	u := serveRaw(t, func(c *net.TCPConn, a asked) {
+		asks <- a.Method
+		write(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ", fmt.Sprint(len(a.reply(task))), "\r\n\r\n", a.reply(task))
+		_, _ = http.ReadRequest(bufio.NewReader(c)) // the next request is read and never answered
+	})
+	j := askOf(t, u, V03, Options{})
+	ctx := within(t, 5*time.Second)
+	for range 2 {
+		if _, err := j.GetTask(ctx, "t1", nil); err != nil {
+			t.Fatalf("%v: %v", err, errors.Unwrap(err))
+		}
+	}
+	if n := len(asks); n != 2 {
+		t.Errorf("%d connections, want 2", n)
+	}
+	_, err := j.Send(ctx, ping, SendConfig{})
+	wantClass(t, err, ClassReset)
 }

@@ -19,13 +19,7 @@ var dialects = map[Generation]dialect{
 	V10: {"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
 }
 
-// dialect of an endpoint; of a generation we do not know, the newest.
-func (e Endpoint) dialect() dialect {
-	if d, ok := dialects[e.Generation]; ok {
-		return d
-	}
-	return dialects[V10]
-}
+func (e Endpoint) dialect() dialect { return dialects[e.Generation] }
 
 // object is a JSON object in the making. Bodies hold no member that their generation does not know: some peers refuse them (C44).
 type object = map[string]any

@@ -107,7 +107,7 @@ func classify(ctx context.Context, err error) Class {
 		return ClassTimeout
 	case errors.As(err, &op) && op.Op == "dial":
 		return ClassConnect
-	case strings.Contains(text, "malformed HTTP"):
+	case corrupt(err), strings.Contains(text, "malformed HTTP"):
 		return ClassMalformed
 	}
 	return ClassReset

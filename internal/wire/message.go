@@ -18,7 +18,8 @@ const (
 
 // Endpoint is one interface of a peer.
 type Endpoint struct {
-	URL        *url.URL
+	URL *url.URL
+	// Generation to speak; one that is none of ours, or empty, is taken for 1.0.
 	Generation Generation
 	// Version is sent as A2A-Version to 1.x, cut to major and minor because peers refuse patch numbers; empty means "1.0".
 	// Nothing is sent to 0.x, which knows no such header.

@@ -42,6 +42,7 @@ func TestSSEFollowsTheGrammar(t *testing.T) {
 		"lines end in LF":            {body: "data: a\n\ndata: b\n\n", want: told{Data: []string{"a", "b"}}},
 		"lines end in CRLF":          {body: "data: a\r\n\r\ndata: b\r\n\r\n", want: told{Data: []string{"a", "b"}}},
 		"lines end in CR":            {body: "data: a\r\rdata: b\r\r", want: told{Data: []string{"a", "b"}}},
+		"CRLF is one line end":       {body: "data: a\r\ndata: b\r\n\r\n", want: told{Data: []string{"a\nb"}}},
 		"line ends may be mixed":     {body: "data: a\r\n\rdata: b\n\r\n", want: told{Data: []string{"a", "b"}}},
 		"a byte order mark may come first": {
 			body: "\ufeffdata: a\n\n", want: told{Data: []string{"a"}},

@@ -182,6 +182,36 @@ func TestOurOwnEndIsOurs(t *testing.T) {
 	})
 }
 
+func TestAnEventThatIsHereIsDeliveredThoughWeAreLeaving(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const n = 50
+	r := &reader{stream: &stream{events: make(chan Event, n)}, ctx: ctx, reply: &reply{}, limits: DefaultLimits()}
+	for range n {
+		if err := r.deliver(frame{data: []byte("{}")}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.deliver(frame{data: []byte("{}")}, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v with a full buffer, want that we left", err)
+	}
+}
+
+// TestUnaryAnswerToAStreamingCallOf01IsATask: the same object would be a status update in a stream.
+func TestUnaryAnswerToAStreamingCallOf01IsATask(t *testing.T) {
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		write(w, readAsked(r.Body).reply(`{"id":"t1","status":{"state":"completed"}}`))
+	})
+	s, err := askOf(t, mustURL(t, srv.URL), V01, Options{}).SendStream(within(t, 5*time.Second), ping, SendConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Unary == nil || s.Unary.Kind != KindTask || len(s.Unary.Problems) != 0 {
+		t.Errorf("unary %+v, want a task", s.Unary)
+	}
+}
+
 func TestAnOrderlyEndStandsThoughWeLeaveAfterIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t, 5*time.Second))
 	s, err := streamed(t, ctx, Options{}, func(c *net.TCPConn, a asked) {
@@ -523,6 +553,7 @@ func TestEveryMethodIsAskedInItsGeneration(t *testing.T) {
 		write(w, a.reply(task))
 	})
 	for g, want := range map[Generation][]string{
+		"":  {"SendMessage 1.0 application/json", "SendStreamingMessage 1.0 text/event-stream", "GetTask 1.0 application/json", "CancelTask 1.0 application/json", "SubscribeToTask 1.0 text/event-stream", "SendMessage 1.0 application/json"},
 		V01: {"tasks/send application/json", "tasks/sendSubscribe text/event-stream", "tasks/get application/json", "tasks/cancel application/json", "tasks/resubscribe text/event-stream", "tasks/send application/json"},
 		V03: {"message/send application/json", "message/stream text/event-stream", "tasks/get application/json", "tasks/cancel application/json", "tasks/resubscribe text/event-stream", "message/send application/json"},
 		V10: {"SendMessage 1.0 application/json", "SendStreamingMessage 1.0 text/event-stream", "GetTask 1.0 application/json", "CancelTask 1.0 application/json", "SubscribeToTask 1.0 text/event-stream", "SendMessage 1.0 application/json"},

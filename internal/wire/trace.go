@@ -53,7 +53,7 @@ func (c *client) newRecord(req *http.Request, body []byte) *record {
 	r := &record{secret: c.secret, trace: c.trace}
 	r.Started, r.Method, r.URL = time.Now(), req.Method, req.URL.String()
 	r.Request = req.Header.Clone()
-	for _, h := range []string{c.secret.header, "Authorization", "Cookie", "Proxy-Authorization"} {
+	for _, h := range []string{c.secret.header, "Authorization", "Cookie", "Proxy-Authorization", "Idempotency-Key"} {
 		r.Request.Del(h)
 	}
 	r.Body = r.copyOf(body, traceBytes)

@@ -56,8 +56,14 @@ func TestTraceTellsAllButTheCredential(t *testing.T) {
 
 	mu.Lock()
 	defer mu.Unlock()
-	if text := fmt.Sprintf("%+v", got); strings.Contains(text, token) {
-		t.Errorf("the trace tells the credential: %s", text)
+	for i, x := range got {
+		text := fmt.Sprint(x.URL, x.Request, x.Response, string(x.Body), string(x.Answer))
+		for _, f := range x.Frames {
+			text += string(f.Data)
+		}
+		if strings.Contains(text, token) {
+			t.Errorf("exchange %d tells the credential: %s", i, text)
+		}
 	}
 	if len(got) != 5 {
 		t.Fatalf("%d exchanges, want two redirects, two answers and a failure", len(got))

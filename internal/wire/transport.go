@@ -15,7 +15,9 @@ import (
 const (
 	dialTimeout = 3 * time.Second
 	tlsTimeout  = 5 * time.Second
-	idleTimeout = 30 * time.Second
+	// idleTimeout is shorter than what servers wait before they close an idle connection (Node and uvicorn 5 s, gunicorn 2 s). A
+	// send that meets such a close is lost, and may not be repeated.
+	idleTimeout = time.Second
 )
 
 // newTransport makes a connection pool of its own behind the guard. No proxy, ever: behind one the guard would see the proxy's
