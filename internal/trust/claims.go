@@ -87,6 +87,7 @@ func (f *fold) reclaim() {
 			continue
 		}
 		rec.Recent, rec.Pairs, rec.Clean = nil, Pairs{}, 0
+		was := rec.NextProbe
 		if early {
 			rec.NextProbe = time.Time{}
 		}
@@ -99,7 +100,7 @@ func (f *fold) reclaim() {
 			if rec.State != Trusted {
 				f.become(rec, Trusted, ReasonClaimsReturned)
 			}
-			rec.Expiration = h.Expiration
+			rec.Expiration, rec.NextProbe = h.Expiration, was
 			continue
 		}
 		f.become(rec, Unverified, reason)

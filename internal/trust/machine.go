@@ -17,6 +17,8 @@ func Advance(p Peer, target string, r Round, policy Policy, now time.Time) (next
 	if target != p.Target {
 		f.next, f.transitions = Retarget(p, target, now)
 	}
+	expired, early := Lapse(f.next, f.at)
+	f.next, f.transitions = expired, append(f.transitions, early...)
 	f.controlAsked = controlDue(f.next)
 	f.count()
 	f.reach()

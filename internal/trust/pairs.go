@@ -32,6 +32,9 @@ const (
 	scoreQuiet = -230
 	// scoreFloor keeps a stream that breaks later within reach: fifteen bad ones beside good controls.
 	scoreFloor = -691
+	// pairsClean good pairs from the start, and the failure that started the comparison was a chance: one stream in three
+	// would show in all but one of a hundred and thirty.
+	pairsClean = 12
 	// maxPairs bounds the counts that are shown.
 	maxPairs = 10000
 )
@@ -58,7 +61,8 @@ func (p *Pairs) add(pair Pair) {
 }
 
 // compare starts, feeds and drops the comparison. It starts where a stream was seen both to fail and to work, within a
-// round or from one round to the next, and is dropped a day after the last pair that told the two apart.
+// round or from one round to the next, and is dropped a day after the last pair that told the two apart, or after twelve
+// good pairs at its start.
 func (f *fold) compare(rec *Record, obs Observation) {
 	if rec.Capability != Streaming || rec.State == Demoted {
 		return
@@ -68,7 +72,7 @@ func (f *fold) compare(rec *Record, obs Observation) {
 		*p = Pairs{}
 	}
 	if !p.open() {
-		mixed := obs.Outcome == Honored && rec.contradictions(Window, f.at) > 0
+		mixed := obs.Outcome == Honored && rec.contradictions(1, f.at) > 0
 		if mixed || obs.Reason == ReasonStreamIntermittent {
 			*p = Pairs{Since: f.at, LastDiscordant: f.at}
 		}
@@ -80,6 +84,9 @@ func (f *fold) compare(rec *Record, obs Observation) {
 	p.add(*obs.Pair)
 	if obs.Pair.StreamFailed != obs.Pair.ControlFailed {
 		p.LastDiscordant = f.at
+	}
+	if p.Neither >= pairsClean && p.StreamOnly+p.ControlOnly+p.Both == 0 {
+		*p = Pairs{}
 	}
 }
 
