@@ -47,7 +47,7 @@ func (c *caller) trustCancel(ctx context.Context) ending {
 	s, _ := c.follow(ctx, c.message("count to 1000 slowly", "", ""), func(s seen) {
 		if s.frames == 3 {
 			if a, err := c.rpc.CancelTask(ctx, s.taskID); err == nil && a.Err == nil {
-				end, canceledAt = lifecycle.ParseState(a.RawState), s.frames
+				end, canceledAt = stateOf(a.RawState), s.frames
 			}
 		}
 	})

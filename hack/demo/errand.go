@@ -39,7 +39,7 @@ func newCaller(ctx context.Context, o *v1alpha1.AgentPeer) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &caller{rpc: &wire.JSONRPC{Client: client, Endpoint: wire.Endpoint{URL: u, Tenant: in.Tenant}}}
+	c := &caller{rpc: &wire.JSONRPC{Client: client, Endpoint: wire.Endpoint{URL: u}}}
 	switch v := in.ProtocolVersion; {
 	case strings.HasPrefix(v, "1."):
 		c.rpc.Endpoint.Generation, c.rpc.Endpoint.Version = wire.V10, "1.0"
@@ -87,7 +87,7 @@ func (c *caller) leftBehind(ctx context.Context) (n int) {
 	defer c.mu.Unlock()
 	for _, id := range c.tasks {
 		a, err := c.rpc.GetTask(ctx, id, nil)
-		if err == nil && a.Kind == wire.KindTask && !lifecycle.ParseState(a.RawState).Terminal() {
+		if err == nil && a.Kind == wire.KindTask && !stateOf(a.RawState).Terminal() {
 			n++
 		}
 	}
@@ -153,7 +153,7 @@ func (c *caller) take(s seen, e wire.Event) (seen, error) {
 		s.message = true
 	}
 	if e.RawState != "" {
-		s.state = lifecycle.ParseState(e.RawState)
+		s.state = stateOf(e.RawState)
 	}
 	return s, nil
 }
@@ -175,4 +175,10 @@ func (c *caller) poll(ctx context.Context, s seen) (seen, error) {
 		}
 	}
 	return s, nil
+}
+
+// stateOf a state in any generation's spelling.
+func stateOf(raw string) lifecycle.State {
+	s, _ := lifecycle.ParseState(raw)
+	return s
 }

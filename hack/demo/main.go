@@ -12,13 +12,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/term"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // settleWithin bounds how long verdicts may take.
 const settleWithin = 4 * time.Minute
 
 func main() {
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := demo(ctx, os.Stdout, os.Getenv("DEMO_EXIT") != "" && os.Getenv("DEMO_EXIT") != "0")

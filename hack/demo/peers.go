@@ -52,6 +52,9 @@ func (d *stage) applyPeers(ctx context.Context) error {
 			return err
 		}
 		p.object.Namespace = peerNamespace
+		if p.name() == sdkPeer {
+			p.object.Spec.URL = d.sdkURL
+		}
 		if err := d.api.Create(ctx, p.object, client.FieldOwner("demo")); err != nil {
 			return fmt.Errorf("applying %q: %w", f, err)
 		}

@@ -31,7 +31,7 @@ import (
 // Where config/default puts the operator.
 const (
 	operatorNamespace = "agentpeer-system"
-	operatorAccount   = "agentpeer-manager"
+	operatorAccount   = "agentpeer-operator"
 	peerNamespace     = "demo"
 )
 
@@ -44,6 +44,7 @@ type stage struct {
 	kubeconfig string
 	operator   *process
 	peers      []peer
+	sdkURL     string
 	undo       []func() error
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,9 @@ func newBed(ctx context.Context) (*bed, error) {
 	}
 	return b, nil
 }
+
+// http is a client of the API server.
+func (b *bed) http() (*http.Client, error) { return rest.HTTPClientFor(b.config) }
 
 func (b *bed) close() error {
 	var err error

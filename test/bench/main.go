@@ -13,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // figure is one line of output.
@@ -39,6 +42,7 @@ func main() {
 	peers := flag.Int("peers", 1000, "how many peers the fleet has")
 	repeat := flag.Int("repeat", 3, "how often ratios are measured; the median is printed")
 	flag.Parse()
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := bench(ctx, *only, *peers, *repeat); err != nil {
