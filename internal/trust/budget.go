@@ -81,11 +81,11 @@ func (r Rounds) age(i int, at time.Time) int {
 	return int(max(at.Sub(end), 0)/time.Hour) + 1
 }
 
-// affords tells whether a round that may cost so much may start at that time. It reserves its worst cost or does not
+// affords tells whether a round that may cost so much may start at that time and leave so much room in the 24 h. It reserves its worst cost or does not
 // start. Besides the limit of 24 h there is one for every shorter time, a quarter of the whole at once and the rest
 // evenly, so that a short budget spaces rounds and never bursts and goes silent.
-func (r Rounds) affords(cost, perDay int, s share, at time.Time) bool {
-	if r.Spent(at)+cost > perDay {
+func (r Rounds) affords(cost, room, perDay int, s share, at time.Time) bool {
+	if r.Spent(at)+cost+room > perDay {
 		return false
 	}
 	reserved := perDay * 2 / 3
@@ -93,17 +93,17 @@ func (r Rounds) affords(cost, perDay int, s share, at time.Time) bool {
 	case requests:
 		return r.total(r.RequestedTasks, at)+cost <= perDay-reserved
 	case renewals:
-		return r.paced(cost, reserved, at, r.total(r.RequestedTasks, at))
+		return r.paced(cost, room, reserved, at, r.total(r.RequestedTasks, at))
 	case rescues:
-		return r.paced(cost, perDay*5/6, at, r.total(r.RequestedTasks, at))
+		return r.paced(cost, room, perDay*5/6, at, r.total(r.RequestedTasks, at))
 	default:
-		return r.paced(cost, perDay, at, 0)
+		return r.paced(cost, room, perDay, at, 0)
 	}
 }
 
 // paced holds spending to limit in 24 h, and to its share of it in every shorter time in which anything was spent.
-func (r Rounds) paced(cost, limit int, at time.Time, requested int) bool {
-	if r.Spent(at)-requested+cost > limit {
+func (r Rounds) paced(cost, room, limit int, at time.Time, requested int) bool {
+	if r.Spent(at)-requested+cost+room > limit {
 		return false
 	}
 	spent := 0
@@ -121,9 +121,9 @@ func (r Rounds) paced(cost, limit int, at time.Time, requested int) bool {
 }
 
 // affordable is the first time from at on when affords says yes; never if even an empty day would not do.
-func (r Rounds) affordable(cost, perDay int, s share, at time.Time) (when time.Time, ever bool) {
+func (r Rounds) affordable(cost, room, perDay int, s share, at time.Time) (when time.Time, ever bool) {
 	for range 2 * buckets {
-		if r.affords(cost, perDay, s, at) {
+		if r.affords(cost, room, perDay, s, at) {
 			return at, true
 		}
 		at = r.nextHour(at)

@@ -32,6 +32,8 @@ const (
 	scoreQuiet = -230
 	// scoreFloor keeps a stream that breaks later within reach: fifteen bad ones beside good controls.
 	scoreFloor = -691
+	// scoreKnown is where a comparison starts if a control of this peer was ever seen to fail: it needs more to convince.
+	scoreKnown = -200
 	// pairsClean good pairs from the start, and the failure that started the comparison was a chance: one stream in three
 	// would show in all but one of a hundred and thirty.
 	pairsClean = 12
@@ -75,6 +77,9 @@ func (f *fold) compare(rec *Record, obs Observation) {
 		mixed := obs.Outcome == Honored && rec.contradictions(1, f.at) > 0
 		if mixed || obs.Reason == ReasonStreamIntermittent {
 			*p = Pairs{Since: f.at, LastDiscordant: f.at}
+			if f.next.Rounds.ControlFailedAt > 0 {
+				p.Score = scoreKnown
+			}
 		}
 		return
 	}

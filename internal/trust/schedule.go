@@ -111,7 +111,7 @@ func (s *scheduler) lead(all []candidate) (lead candidate, at time.Time, ok bool
 
 // affordable is when the budget has room for a candidate, from start or now on.
 func (s *scheduler) affordable(c candidate, start time.Time) (time.Time, bool) {
-	return s.peer.Rounds.affordable(s.needs(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
+	return s.peer.Rounds.affordable(c.cost, s.room(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
 }
 
 // requested plans a round that was asked for, now, out of its third; if that is spent, when it next allows.
@@ -123,7 +123,7 @@ func (s *scheduler) requested(otherwise Plan) Plan {
 	for i := range all {
 		all[i].payer, all[i].spare = requests, false
 	}
-	when, ever := s.peer.Rounds.affordable(all[0].cost, s.Policy.MaxTasksPerDay, requests, s.now)
+	when, ever := s.affordable(all[0], s.now)
 	if !ever || when.After(s.now) && !otherwise.At.IsZero() && !when.Before(otherwise.At) {
 		otherwise.Reason = ReasonBudgetExhausted
 		return otherwise
@@ -145,7 +145,7 @@ func (s *scheduler) plan(lead candidate, due []candidate, at time.Time, reason R
 		if c.capability == lead.capability || c.spare && s.comparing() {
 			continue
 		}
-		if c.cost > 0 && !s.peer.Rounds.affords(cost+s.needs(c), s.Policy.MaxTasksPerDay, c.payer, later(at, s.now)) {
+		if c.cost > 0 && !s.peer.Rounds.affords(cost+c.cost, s.room(c), s.Policy.MaxTasksPerDay, c.payer, later(at, s.now)) {
 			continue
 		}
 		cost += c.cost
@@ -159,14 +159,12 @@ func (s *scheduler) plan(lead candidate, due []candidate, at time.Time, reason R
 	return plan
 }
 
-// needs is what must be left in the budget for a candidate: its worst cost, and for one that can wait room
-// besides for those that cannot.
-func (s *scheduler) needs(c candidate) int {
-	switch {
-	case c.spare && c.cost > 0:
-		return c.cost + s.Policy.MaxTasksPerDay/8
+// room is what a candidate that can wait leaves in the budget for those that cannot.
+func (s *scheduler) room(c candidate) int {
+	if c.spare && c.cost > 0 {
+		return s.Policy.MaxTasksPerDay / 8
 	}
-	return c.cost
+	return 0
 }
 
 // comparing tells whether pairs are wanted: every task goes to them that can be spared.

@@ -1,0 +1,195 @@
+package trust
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// settled is a peer whose capabilities were all honoured at epoch.
+func settled() Peer {
+	r := Round{Number: 1, Kind: Behavior, Finished: epoch, Claims: declaringAll("a"), Usable: true,
+		Reach: Observation{Outcome: Honored, Reason: ReasonHonored}, Tasks: 6}
+	for _, c := range gradable {
+		r.Observations = append(r.Observations, Observation{Capability: c, Outcome: Honored, Reason: ReasonHonored})
+	}
+	p, _, _ := Advance(Peer{}, "t", r, DefaultPolicy(), epoch)
+	return p
+}
+
+func TestSchedule(t *testing.T) {
+	minutes := func(n float64) time.Time { return epoch.Add(time.Duration(n * float64(time.Minute))) }
+	for name, c := range map[string]struct {
+		reason  string
+		peer    Peer
+		change  func(*Peer, *PlanInput)
+		now     time.Time
+		kind    RoundKind
+		from    time.Time // zero: never
+		to      time.Time
+		ask     []Capability // nil: not looked at
+		control bool
+		why     Reason
+	}{
+		"a peer never seen": {
+			reason: "The first round starts at once and asks everything, the control too; jitter is for later.",
+			peer:   Peer{}, now: epoch, kind: Behavior, from: epoch, to: epoch, ask: gradable, control: true,
+		},
+		"suspended": {
+			reason: "Never.",
+			peer:   Peer{}, change: func(_ *Peer, in *PlanInput) { in.Suspended = true }, now: epoch,
+		},
+		"all well": {
+			reason: "A cheap round between behaviour rounds.",
+			peer:   settled(), now: epoch, kind: Reachability, from: minutes(4.75), to: minutes(5.25),
+		},
+		"all well and cheap rounds off": {
+			reason: "Streaming every interval, the rest every sixth.",
+			peer:   settled(), change: func(_ *Peer, in *PlanInput) { in.Policy.SkipReachability = true }, now: epoch,
+			kind: Behavior, from: minutes(57), to: minutes(63), ask: []Capability{Streaming},
+		},
+		"the sixth interval": {
+			reason: "What is due is asked in one round, so that tasks are shared.",
+			peer:   settled(), change: func(_ *Peer, in *PlanInput) { in.Policy.SkipReachability = true }, now: minutes(6*60 + 20),
+			kind: Behavior, from: minutes(57), to: minutes(63), ask: gradable,
+		},
+		"asked for": {
+			reason: "A round now, of everything.",
+			peer:   settled(), change: func(_ *Peer, in *PlanInput) { in.Requested = true }, now: minutes(3),
+			kind: Behavior, from: minutes(3), to: minutes(3), ask: gradable,
+		},
+		"asked for when the third of the budget for that is spent": {
+			reason: "The round waits, and says why.",
+			peer:   settled(),
+			change: func(p *Peer, in *PlanInput) {
+				in.Requested = true
+				p.Rounds.spend(epoch, 24, true)
+			},
+			now: minutes(3), kind: Reachability, from: minutes(4.75), to: minutes(5.25), why: ReasonBudgetExhausted,
+		},
+		"unreachable": {
+			reason: "Behaviour is not asked of a peer that does not answer.",
+			peer:   settled(),
+			change: func(p *Peer, _ *PlanInput) { p.Rounds.ReachFailures, p.Rounds.ReachReason = 1, ReasonUnreachable },
+			now:    minutes(90), kind: Reachability, from: minutes(4.75), to: minutes(5.25), why: ReasonUnreachable,
+		},
+		"unreachable for days (C100)": {
+			reason: "A lasting failure is looked at once an interval.",
+			peer:   settled(),
+			change: func(p *Peer, _ *PlanInput) { p.Rounds.ReachFailures, p.Rounds.ReachReason = 500, ReasonUnreachable },
+			now:    epoch, kind: Reachability, from: minutes(57), to: minutes(63), why: ReasonUnreachable,
+		},
+		"credentials missing for days": {
+			reason: "401 backs off to daily.",
+			peer:   settled(),
+			change: func(p *Peer, _ *PlanInput) {
+				p.Rounds.ReachFailures, p.Rounds.ReachReason = 500, ReasonAuthenticationRequired
+			},
+			now: epoch, kind: Reachability, from: minutes(22 * 60), to: minutes(26 * 60), why: ReasonAuthenticationRequired,
+		},
+		"no usable interface": {
+			reason: "Only the card can change that, and the cheap round reads it.",
+			peer:   settled(),
+			change: func(p *Peer, _ *PlanInput) { p.Rounds.Usable, p.Rounds.UsableReason = false, ReasonNoUsableInterface },
+			now:    minutes(90), kind: Reachability, from: minutes(4.75), to: minutes(5.25), why: ReasonNoUsableInterface,
+		},
+		"three answers that were Messages": {
+			reason: "Task probes are skipped until the card changes; streaming is still asked.",
+			peer:   settled(),
+			change: func(p *Peer, in *PlanInput) { p.Rounds.MessageOnly, in.Policy.SkipReachability = 3, true },
+			now:    minutes(6*60 + 20), kind: Behavior, from: minutes(57), to: minutes(63), ask: []Capability{Streaming},
+		},
+		"three answers that were Messages, to streaming too": {
+			reason: "Nothing is left to ask but the card.",
+			peer:   settled(),
+			change: func(p *Peer, _ *PlanInput) {
+				p.Rounds.MessageOnly = 3
+				p.record(Streaming).LastReason = ReasonMessageOnly
+			},
+			now: minutes(90), kind: Reachability, from: minutes(4.75), to: minutes(5.25), why: ReasonMessageOnly,
+		},
+		"a round whose time is unknown": {
+			reason: "Due at random within the interval, not at once: a fleet may have lost its times together.",
+			peer:   Peer{Target: "t", Rounds: Rounds{Last: 7}}, now: epoch, kind: Behavior, from: minutes(-6), to: minutes(60), ask: gradable, control: true,
+			change: func(_ *Peer, in *PlanInput) { in.Policy.SkipReachability = true },
+		},
+		"a capability without fixture": {
+			reason: "It joins a round, so that its reason is known, but is not worth one.",
+			peer:   settled(),
+			change: func(p *Peer, in *PlanInput) {
+				in.Policy.SkipReachability = true
+				in.Fixtures = map[Capability]bool{Streaming: true}
+				p.record(Continuation).NextProbe = minutes(1)
+			},
+			now: minutes(2), kind: Behavior, from: minutes(57), to: minutes(63), ask: []Capability{Continuation, Streaming},
+		},
+		"no budget at all": {
+			reason: "Cheap rounds cost nothing and go on.",
+			peer:   Peer{}, change: func(_ *Peer, in *PlanInput) { in.Policy.MaxTasksPerDay = 0; delete(in.Cost, ExtendedAgentCard) },
+			now: epoch, kind: Reachability, from: minutes(-60), to: minutes(60), why: ReasonBudgetExhausted,
+		},
+		"a contradiction of one capability (design 4.4)": {
+			reason: "That capability comes forward, whatever its cadence, and alone.",
+			peer: func() Peer {
+				r := Round{Number: 2, Kind: Behavior, Finished: minutes(1), Claims: declaringAll("a"), Usable: true, Observations: []Observation{
+					{Capability: Continuation, Outcome: Diverged, Reason: ReasonTaskIDChangedOnContinuation, Basis: "Protocol"}}}
+				p, _, _ := Advance(settled(), "t", r, DefaultPolicy(), minutes(1))
+				return p
+			}(),
+			now: minutes(1), kind: Behavior, from: minutes(2.9), to: minutes(3.1), ask: []Capability{Continuation},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cost := map[Capability]int{}
+			for k, v := range worst {
+				cost[k] = v
+			}
+			in := PlanInput{Policy: DefaultPolicy(), Seed: 42, Cost: cost}
+			if c.change != nil {
+				c.change(&c.peer, &in)
+			}
+			plan := Schedule(c.peer, in, c.now)
+			if c.from.IsZero() {
+				if !plan.At.IsZero() {
+					t.Errorf("%s\nplanned %+v, want nothing", c.reason, plan)
+				}
+				return
+			}
+			if plan.Kind != c.kind || plan.At.Before(c.from) || plan.At.After(c.to) || plan.Control != c.control || plan.Reason != c.why {
+				t.Errorf("%s\nplanned %+v, want %s between %v and %v, control %v, reason %q", c.reason, plan, c.kind, c.from, c.to, c.control, c.why)
+			}
+			if c.ask != nil && !slices.Equal(plan.Ask, c.ask) {
+				t.Errorf("%s\nasks %v, want %v", c.reason, plan.Ask, c.ask)
+			}
+		})
+	}
+}
+
+func TestScheduleSpreadsPeersAndSaysTheSameTwice(t *testing.T) {
+	p, seen := settled(), map[time.Time]bool{}
+	for seed := range uint64(50) {
+		in := PlanInput{Policy: DefaultPolicy(), Seed: seed, Cost: worst}
+		in.Policy.SkipReachability = true
+		plan := Schedule(p, in, epoch)
+		if again := Schedule(p, in, epoch.Add(time.Minute)); !again.At.Equal(plan.At) {
+			t.Errorf("seed %d: due at %v, a minute later at %v", seed, plan.At, again.At)
+		}
+		seen[plan.At] = true
+	}
+	if len(seen) < 40 {
+		t.Errorf("50 peers are due at %d times, want them spread", len(seen))
+	}
+}
+
+// A short budget spaces rounds evenly: it never bursts and goes silent.
+func TestAShortBudgetSpacesRoundsEvenly(t *testing.T) {
+	s := newSimulation(t, 3)
+	s.in.Policy.SkipReachability = true
+	s.in.Policy.MaxTasksPerDay = 15
+	s.run(epoch.Add(2*day), nil)
+	s.longestWait = 0
+	s.run(epoch.Add(5*day), nil)
+	if s.longestWait > 6*time.Hour {
+		t.Errorf("%v without a behaviour round, want them spaced evenly", s.longestWait)
+	}
+}
