@@ -54,6 +54,7 @@ type AgentPeerReconciler struct {
 	memory    *memory
 	questions questions
 	timing    probe.Timing
+	fuse      fleetFuse
 }
 
 // complete fills what the caller left out.
@@ -62,6 +63,7 @@ func (r *AgentPeerReconciler) complete() {
 		r.Clock = clock.RealClock{}
 	}
 	r.memory = newMemory()
+	r.Metrics.watchFuse(func() bool { return r.fuse.blown(r.Clock.Now()) != "" })
 	if r.questions.ask == nil {
 		r.questions.ask = probe.Questions()
 		r.questions.cost, r.questions.control = probe.Costs()
@@ -136,6 +138,11 @@ func (r *AgentPeerReconciler) gather(ctx context.Context, peer *trustv1alpha1.Ag
 		if mem.askedRound == report.Round.Number {
 			f.answered = mem.asked
 		}
+		if f.fault == nil && mem.sighted != report.Round.Number { // once, however often its writing is tried
+			r.fuse.observe(originOf(f.target.URL), f.report, f.known, f.now)
+			mem.sighted = report.Round.Number
+		}
+		f.withheld = r.fuse.blown(f.now)
 	}
 	return f, nil
 }

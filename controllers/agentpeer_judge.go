@@ -25,8 +25,8 @@ type facts struct {
 	report *probe.Report
 	// answered is the value of the annotation that the report's round was submitted for; empty if none.
 	answered string
-	// withheld: the fleet fuse does not let the report count.
-	withheld bool
+	// withheld says why the fleet fuse does not let the report count; empty if it does.
+	withheld trust.Reason
 	// questions that can be asked, and what they cost.
 	questions questions
 	now       time.Time
@@ -89,8 +89,8 @@ func fold(f facts, known trust.Peer) (trust.Peer, []trust.Transition, string) {
 	case f.report.Generation != f.peer.Generation || f.fault == nil && target != f.target.ID || target != known.Target:
 		// As a cheap round, so that the next behaviour round, of the spec as it is now, need not wait for this one.
 		round, target, outcome = spent(round, trust.Reachability), known.Target, roundDiscarded
-	case f.withheld:
-		round, outcome = spent(round, round.Kind), roundWithheld
+	case f.withheld != "":
+		round, outcome = withheld(round, f.withheld), roundWithheld
 	}
 	next, transitions, folded := trust.Advance(known, target, round, f.settings.policy(), f.now)
 	if !folded {
@@ -128,7 +128,7 @@ func requested(f facts) string {
 
 // answeredNow is the request that the report answers, if it is a behaviour round that is folded now.
 func answeredNow(f facts) string {
-	if f.report == nil || f.report.Round.Kind != trust.Behavior || f.report.Generation != f.peer.Generation || f.withheld {
+	if f.report == nil || f.report.Round.Kind != trust.Behavior || f.report.Generation != f.peer.Generation || f.withheld != "" {
 		return ""
 	}
 	return f.answered
@@ -271,9 +271,6 @@ func mustWrite(f facts, v verdict) bool {
 func meaning(s trustv1alpha1.AgentPeerStatus) trustv1alpha1.AgentPeerStatus {
 	out := *s.DeepCopy()
 	out.Rounds = nil
-	if s.Rounds != nil && s.Rounds.HeldBack != "" {
-		out.Rounds = &trustv1alpha1.RoundsStatus{HeldBack: s.Rounds.HeldBack}
-	}
 	if out.Card != nil {
 		for i := range out.Card.ClaimSets {
 			out.Card.ClaimSets[i].LastSeenTime = nil

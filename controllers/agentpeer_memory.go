@@ -31,6 +31,8 @@ type remembered struct {
 	asked      string
 	askedRound int64
 	card       lastCard
+	// sighted is the round that the fleet fuse was told of last.
+	sighted int64
 	// shown are the trust states that metrics show.
 	shown map[trust.Capability]trust.State
 	// missingSince is when a reference was first found missing.

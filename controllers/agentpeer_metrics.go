@@ -9,6 +9,7 @@ import (
 
 // Metrics are the operator's own figures. No label ever holds a text that a peer chose.
 type Metrics struct {
+	registry          prometheus.Registerer
 	trustState        *prometheus.GaugeVec
 	rounds            *prometheus.CounterVec
 	roundDuration     *prometheus.HistogramVec
@@ -16,7 +17,6 @@ type Metrics struct {
 	demotions         *prometheus.CounterVec
 	demotionsReversed *prometheus.CounterVec
 	lastSuccess       prometheus.Gauge
-	fuseTripped       prometheus.Gauge
 	writes            prometheus.Counter
 }
 
@@ -63,17 +63,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "agentpeer_prober_last_success_timestamp_seconds",
 			Help: "When a round last reached any peer. It stands still when the operator's own network is down.",
 		}),
-		fuseTripped: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "agentpeer_fuse_tripped",
-			Help: "1 while the fleet fuse withholds rounds because too many peers fail at once: suspect our own network first.",
-		}),
 		writes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "agentpeer_status_writes_total",
 			Help: "Status writes that the API server accepted.",
 		}),
 	}
 	reg.MustRegister(m.trustState, m.rounds, m.roundDuration, m.tasks, m.demotions, m.demotionsReversed, m.lastSuccess,
-		m.fuseTripped, m.writes)
+		m.writes)
+	m.registry = reg
 	return m
 }
 
@@ -120,13 +117,17 @@ func (m *Metrics) states(namespace, name string, shown, next map[trust.Capabilit
 	}
 }
 
-// fuse tells whether the fuse holds rounds back.
-func (m *Metrics) fuse(tripped bool) {
-	value := 0.0
-	if tripped {
-		value = 1
-	}
-	m.fuseTripped.Set(value)
+// watchFuse publishes whether the fuse holds rounds back.
+func (m *Metrics) watchFuse(blown func() bool) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "agentpeer_fuse_blown",
+		Help: "1 while the fleet fuse keeps rounds from counting, because too many peers fail alike: suspect our own network first.",
+	}, func() float64 {
+		if blown() {
+			return 1
+		}
+		return 0
+	}))
 }
 
 // outcomeOf sums a round up: a contradiction outweighs a promise kept, which outweighs nothing learned.

@@ -29,6 +29,10 @@ const (
 	maxHours    = trustv1alpha1.MaxTaskHours
 )
 
+// maxRound is the last number that leaves room for more below the greatest that the API server takes. Only a status that
+// somebody else wrote can come near it.
+const maxRound = 1<<53 - 1<<32
+
 // cardDeclares are the capabilities that a card can declare. Those it does not are NotDeclared.
 var cardDeclares = []trust.Capability{
 	trust.ExtendedAgentCard, trust.PushNotifications, trust.StateTransitionHistory, trust.Streaming,
@@ -237,7 +241,7 @@ func writeRecent(recent []trust.Result) []trustv1alpha1.RecentOutcome {
 
 func readRounds(s *trustv1alpha1.RoundsStatus) trust.Rounds {
 	r := trust.Rounds{
-		Last:            s.Last,
+		Last:            min(s.Last, maxRound),
 		LastTime:        readTime(s.LastTime),
 		LastBehavior:    readTime(s.LastBehaviorTime),
 		LastCheap:       readTime(s.LastReachabilityTime),

@@ -18,6 +18,7 @@ import (
 
 	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/internal/probe"
+	"github.com/agentpeer/agentpeer/internal/trust"
 )
 
 // fault says why a spec yields no target, in words that tell how to mend it. Only what the user wrote and names of
@@ -82,6 +83,10 @@ func (r resolver) endpoint(ctx context.Context, peer *trustv1alpha1.AgentPeer, t
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return &fault{reason: trustv1alpha1.ReasonInvalidSpec, stalled: true,
 			message: "spec.url cannot be used: write an absolute http or https URL with a host and without a user name"}, nil
+	}
+	if probe.Refuses(u, r.allow) {
+		return &fault{reason: string(trust.ReasonAddressNotAllowed), stalled: true, message: "the address in spec.url is private, loopback " +
+			"or reserved: use spec.serviceRef for a Service of this cluster, or ask the operator's administrator to open the range"}, nil
 	}
 	t.URL = u
 	return nil, nil
