@@ -214,7 +214,7 @@ func TestGeneration(t *testing.T) {
 }
 
 // A megabyte of entries once took minutes: the 0.x interfaces were compared with all others, one by one.
-func TestAMegabyteOfEntriesIsReadQuickly(t *testing.T) {
+func TestManyEntriesAreReadQuickly(t *testing.T) {
 	many := func(form string, n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -225,20 +225,18 @@ func TestAMegabyteOfEntriesIsReadQuickly(t *testing.T) {
 	for name, text := range map[string]string{
 		"interfaces of both families": `{"supportedInterfaces":[` + many(`{"url":"http://a.test/%d","protocolBinding":"JSONRPC"}`, 10_000) +
 			`],"additionalInterfaces":[` + many(`{"url":"http://b.test/%d"}`, 15_000) + `]}`,
-		"skills":        `{"skills":[` + many(`{"id":"%d"}`, 60_000) + `]}`,
-		"empty skills":  `{"skills":[` + strings.Repeat(`{},`, 300_000) + `{}]}`,
-		"modes":         `{"defaultInputModes":[` + many(`"a/%d"`, 100_000) + `]}`,
-		"schemes":       `{"securitySchemes":{` + many(`"%d":{"type":"http"}`, 40_000) + `}}`,
-		"requirements":  `{"security":[` + many(`{"%d":[]}`, 80_000) + `]}`,
-		"members":       `{` + many(`"%d":1`, 100_000) + `}`,
+		"skills":        `{"skills":[` + many(`{"id":"%d"}`, 15_000) + `]}`,
+		"empty skills":  `{"skills":[` + strings.Repeat(`{},`, 15_000) + `{}]}`,
+		"modes":         `{"defaultInputModes":[` + many(`"a/%d"`, 25_000) + `]}`,
+		"schemes":       `{"securitySchemes":{` + many(`"%d":{"type":"http"}`, 10_000) + `}}`,
+		"requirements":  `{"security":[` + many(`{"%d":[]}`, 20_000) + `]}`,
+		"members":       `{` + many(`"%d":1`, 25_000) + `}`,
 		"nested arrays": `{"skills":[` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `]}`,
 	} {
 		began := time.Now()
 		parse(t, text, wellKnown)
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: %d bytes took %v", name, len(text), took)
-		} else {
-			t.Logf("%s: %d bytes took %v", name, len(text), took)
 		}
 	}
 }
