@@ -30,7 +30,7 @@ func askCancellation(ctx context.Context, s *session, a *asking) trust.Observati
 
 // cancellationBound: a task to its deadline, its looks, and the repetition of a refusal.
 func cancellationBound(t Timing) time.Duration {
-	return t.Task + 6*t.FirstEvent + 2*cancelPatience(t) + t.Repeat
+	return t.Task + cancelPatience(t) + t.Repeat + lookBound(t)
 }
 
 // cancelPatience is how long we wait for a cancel that was accepted to take effect.

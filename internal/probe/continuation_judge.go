@@ -107,6 +107,10 @@ func judgeReply(o trust.Observation, k talked) trust.Observation {
 func refusedReply(o trust.Observation, k talked, code int, asks bool) trust.Observation {
 	text := fmt.Sprintf("replied to the question, answered with error %d", code)
 	switch {
+	case oldTask(k) == lifecycle.OldTaskMovedOn && asks && takenUp(k):
+		// The reply did its work; only its answer is broken, as on a2a-js 0.2.5, which cannot answer a reply at once.
+		o.Warnings = append(o.Warnings, trust.WarnReplyAnsweredWithError)
+		return honored(o, "wire 7.6", text+", and the task it named moved on")
 	case !asks:
 		return unlearned(o, trust.ReasonInputRequiredNotReached,
 			fmt.Sprintf("the task did not ask for input in time; a reply to it was refused with error %d, which is legal", code))
@@ -116,6 +120,12 @@ func refusedReply(o trust.Observation, k talked, code int, asks bool) trust.Obse
 		return diverged(o, trust.ReasonContinuationRefused, lifecycle.Protocol, "wire 7.6", text+" though GetTask says input-required")
 	}
 	return unlearned(o, codeReason(k.reply.Generation, code, k.reply.Status), text)
+}
+
+// takenUp: the old task works or has completed since.
+func takenUp(k talked) bool {
+	last := k.after[len(k.after)-1].State
+	return last == lifecycle.Working || last == lifecycle.Completed
 }
 
 // took: the peer took the same words as a message of their own, so it was not these that it refused.

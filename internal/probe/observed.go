@@ -8,8 +8,8 @@ import (
 	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
-// maxObserved bounds the account of one observation.
-const maxObserved = 24
+// maxObserved bounds the account of one observation to what status keeps.
+const maxObserved = 16
 
 type entry struct {
 	at   time.Duration
@@ -50,7 +50,7 @@ func shorten(list []string) []string {
 	if len(list) <= maxObserved {
 		return list
 	}
-	head, tail := maxObserved*2/3, maxObserved/3-1
+	head, tail := maxObserved/2, maxObserved/2-1
 	out := slices.Clone(list[:head])
 	out = append(out, fmt.Sprintf("(%d more)", len(list)-head-tail))
 	return append(out, list[len(list)-tail:]...)

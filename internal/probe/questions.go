@@ -87,6 +87,8 @@ func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Obser
 	if ctx.Err() != nil {
 		return unlearned(trust.Observation{Capability: q.capability}, trust.ReasonProbeDeadlineExceeded, "the round ended before this was asked")
 	}
+	ctx, cancel := context.WithTimeout(ctx, q.bound(s.timing))
+	defer cancel()
 	o = q.ask(ctx, s, a)
 	o.Capability = q.capability
 	o.Warnings = unique(o.Warnings)
@@ -109,14 +111,15 @@ func (a *asking) shared(ctx context.Context, s *session) *exchange {
 	return a.exchange
 }
 
-// streamingBound: two streams and a control to the end, with their looks, the repetition, and a stream picked up again.
+// streamingBound: two streams, a control, and a stream picked up again or asked of a sibling dialect.
 func streamingBound(t Timing) time.Duration {
-	return 4*(t.Task+t.FirstEvent) + 3*lookBound(t) + t.Repeat + 8*t.FirstEvent
+	return 4*t.Task + t.Repeat + lookBound(t)
 }
 
-func exchangeBound(t Timing) time.Duration { return t.Task + t.FirstEvent + lookBound(t) }
+// exchangeBound: one stream or control, and its looks.
+func exchangeBound(t Timing) time.Duration { return t.Task + lookBound(t) }
 
-func lookBound(t Timing) time.Duration { return 6*t.FirstEvent + 4*t.Settle }
+func lookBound(t Timing) time.Duration { return 2*t.FirstEvent + 5*t.Settle }
 
 func askStreaming(ctx context.Context, s *session, a *asking) trust.Observation {
 	if !a.r.declared(trust.Streaming) {

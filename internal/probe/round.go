@@ -32,10 +32,10 @@ func Run(ctx context.Context, env Env, job Job) (rep Report) {
 	return r.report(s)
 }
 
-// Bound is the longest that Run of this job may take.
+// Bound is the longest that Run of this job may take: each part has a time of its own, which is enforced.
 func Bound(job Job) time.Duration {
 	t := job.Target.Timing
-	b := cleanupTimeout + 2*t.FirstEvent + maxInterfaces*8*t.FirstEvent + t.Repeat
+	b := cardBound(t) + reachBound(t) + cleanupTimeout
 	if job.Kind != trust.Behavior {
 		return b
 	}
@@ -44,8 +44,12 @@ func Bound(job Job) time.Duration {
 			b += q.bound(t)
 		}
 	}
-	return b + 2*t.FirstEvent // the card once more before a demotion
+	return b + cardBound(t) // read once more before a demotion
 }
+
+// cardBound: both well-known names. reachBound: the interfaces, the dialects, and a refusal asked again.
+func cardBound(t Timing) time.Duration  { return 2 * t.FirstEvent }
+func reachBound(t Timing) time.Duration { return 4*t.FirstEvent + t.Repeat }
 
 // round gathers what one round learns.
 type round struct {
@@ -63,10 +67,10 @@ type round struct {
 // run is the story of a round: the card, an interface, reachability, and then the questions.
 func (r *round) run(ctx context.Context, s *session) {
 	s.progress("reading the card")
-	if !r.readCard(ctx, s) || !r.findInterface(ctx, s) || r.job.Kind != trust.Behavior {
-		return // what was asked for and not answered has the reason of Reach
+	// What was asked for and not answered has the reason of Reach.
+	if r.readCard(ctx, s) && r.findInterface(ctx, s) && r.job.Kind == trust.Behavior {
+		r.ask(ctx, s)
 	}
-	r.ask(ctx, s)
 	r.confirm(ctx, s)
 }
 
@@ -93,6 +97,8 @@ func (r *round) readCard(ctx context.Context, s *session) bool {
 // findInterface settles on an interface and a dialect and says whether one was reached.
 func (r *round) findInterface(ctx context.Context, s *session) bool {
 	s.progress("reaching the endpoint")
+	ctx, cancel := context.WithTimeout(ctx, reachBound(s.timing))
+	defer cancel()
 	if s.card == nil {
 		r.reachKnown(ctx, s)
 	} else if !r.reachCard(ctx, s) {
@@ -101,7 +107,6 @@ func (r *round) findInterface(ctx context.Context, s *session) bool {
 	if r.contact.refusal != nil {
 		r.confirmRefusal(ctx, s)
 	}
-	r.reach.Observed = nil
 	return r.reach.Outcome == trust.Honored
 }
 
@@ -158,7 +163,6 @@ func (r *round) confirmRefusal(ctx context.Context, s *session) {
 	}
 	if r.job.Kind == trust.Behavior && r.asked(trust.Streaming) && r.declared(trust.Streaming) {
 		r.observations = append(r.observations, o)
-		r.confirm(ctx, s)
 	}
 }
 

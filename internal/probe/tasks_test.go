@@ -63,7 +63,7 @@ func TestTasks(t *testing.T) {
 		{quirks: "follow-up-refused", about: follow, outcome: diverged, reason: trust.ReasonContinuationRefused},
 		{quirks: "follow-up-early", about: follow, outcome: honored},
 		{quirks: "follow-up-not-found", about: follow, outcome: inconclusive, reason: trust.ReasonReplicaInconsistency},
-		{quirks: "streaming-false follow-up-message", gens: "1.0 0.3", about: follow, outcome: honored, warn: trust.WarnContinuedWithMessage},
+		{quirks: "follow-up-message", gens: "1.0 0.3", about: follow, outcome: honored, warn: trust.WarnContinuedWithMessage},
 		{quirks: "follow-up-context", gens: "1.0 0.3", about: follow, outcome: honored, warn: trust.WarnContextChanged},
 		{quirks: "never-asks", about: follow, outcome: inconclusive, reason: trust.ReasonInputRequiredNotReached},
 		{quirks: "follow-up-unpromised", gens: "1.0 0.3", about: follow, outcome: inconclusive, reason: trust.ReasonInputRequiredNotReached},

@@ -20,6 +20,7 @@ const (
 	WarnBlockingSendReturnedActive  Reason = "BlockingSendReturnedNonTerminal" // C45
 	WarnCanceledFrameMissing        Reason = "CanceledFrameMissing"            // canceled, and the stream never said so
 	WarnContinuedWithMessage        Reason = "ContinuedWithMessage"            // a Message in answer to a follow-up
+	WarnReplyAnsweredWithError      Reason = "ReplyAnsweredWithError"          // an error in answer to a follow-up that was taken up all the same
 	WarnContextChanged              Reason = "ContextChanged"                  // another contextId in answer to a follow-up
 	WarnInputRequiredWithoutWorking Reason = "InputRequiredWithoutWorking"     // the order rule of the seeds; never demotes
 	WarnResubscribable              Reason = "TaskResubscribable"              // C02: the cut stream could be picked up again
