@@ -32,7 +32,8 @@ func (c *client) answer(r *reply, body []byte, at time.Duration, x expect) (*Ans
 	}, nil
 }
 
-// understand decides what a whole body is. Where the status is not one of success, only what is clearly this protocol's counts.
+// understand decides what a whole body is. Where the status is not one of success, only what is clearly this protocol's
+// counts.
 func (c *client) understand(r *reply, body []byte, x expect) (Event, error) {
 	f := &Error{Status: r.StatusCode, RetryAfter: retryAfter(r.Response, time.Now())}
 	framed := looksLikeSSE(body)
@@ -67,7 +68,8 @@ func isJSON(body []byte) bool {
 	return ok
 }
 
-// mediaTypeIsOurs: JSON, SSE, or no media type at all. text/plain is ours because all a2a-go 0.3 servers send it (wire reference 12.6).
+// mediaTypeIsOurs: JSON, SSE, or no media type at all. text/plain is ours because all a2a-go 0.3 servers send it (wire
+// reference 12.6).
 func mediaTypeIsOurs(t string) bool {
 	switch t {
 	case "", "application/json", "application/a2a+json", "text/event-stream", "text/plain":
@@ -76,7 +78,8 @@ func mediaTypeIsOurs(t string) bool {
 	return false
 }
 
-// bestFrame picks, of an SSE body where one answer was asked for, the last frame that holds an answer: the others led up to it.
+// bestFrame picks, of an SSE body where one answer was asked for, the last frame that holds an answer: the others led
+// up to it.
 func (c *client) bestFrame(body []byte, x expect) (best []byte) {
 	d := newSSE(bytes.NewReader(body), c.limits.EventBytes, nil)
 	for {

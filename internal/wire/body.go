@@ -26,7 +26,8 @@ const (
 	EndTooLarge       End = "too-large" // a limit was reached
 )
 
-// meter reads a body as it comes off the connection: it counts, keeps the clock of the last byte, and remembers how it ended.
+// meter reads a body as it comes off the connection: it counts, keeps the clock of the last byte, and remembers how it
+// ended.
 type meter struct {
 	raw     io.Reader
 	sent    time.Time
@@ -59,17 +60,23 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// atEnd: the body was read to its end. A wrapped EOF is a connection that broke.
+func atEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // see above
+}
+
 // at is when the last byte came, since the request was sent.
 func (m *meter) at() time.Duration { return time.Duration(m.last.Load()) }
 
-// end says how the body ended, given what the reader above met last. An orderly end stands even if our context ended since.
+// end says how the body ended, given what the reader above met last. An orderly end stands even if our context ended
+// since.
 func (m *meter) end(ctx context.Context, err error) End {
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(m.err, errTooLarge):
 		return EndTooLarge
-	case err == io.EOF && m.err == io.EOF && m.unclear:
+	case atEnd(err) && atEnd(m.err) && m.unclear:
 		return EndCloseDelimited
-	case err == io.EOF && m.err == io.EOF:
+	case atEnd(err) && atEnd(m.err):
 		return EndOrderly
 	case ctx.Err() != nil:
 		return EndOurs
@@ -77,8 +84,8 @@ func (m *meter) end(ctx context.Context, err error) End {
 	return EndReset
 }
 
-// inflated reads a body through gzip if it is gzip, whatever its headers say: servers forget the header, and no body of this
-// protocol starts with these two bytes.
+// inflated reads a body through gzip if it is gzip, whatever its headers say: servers forget the header, and no body of
+// this protocol starts with these two bytes.
 type inflated struct {
 	m    *meter
 	in   *bufio.Reader
@@ -123,7 +130,7 @@ func readAll(ctx context.Context, r *reply, limit int64) ([]byte, error) {
 	if err == nil {
 		err = m.err // gzip may end before the body does
 	}
-	if err == nil || err == io.EOF {
+	if err == nil || atEnd(err) {
 		return buf.Bytes(), nil
 	}
 	return nil, failure(ctx, r.StatusCode, err)

@@ -17,8 +17,8 @@ type Options struct {
 	// Allow lists address ranges that may be dialled although they are private or loopback. Link-local and cloud
 	// metadata addresses stay refused unless a range names them exactly.
 	Allow []netip.Prefix
-	// AllowHosts are host:port pairs that may be dialled whatever their address (a serviceRef, or what the user of the CLI
-	// typed); link-local and cloud metadata stay refused.
+	// AllowHosts are host:port pairs that may be dialled whatever their address (a serviceRef, or what the user of the
+	// CLI typed); link-local and cloud metadata stay refused.
 	AllowHosts  []string
 	Credentials Credentials
 	// UserAgent of every request; empty means "agentpeer".
@@ -43,8 +43,9 @@ type client struct {
 	trace     func(Exchange)
 }
 
-// NewClient makes a client with its own connection pool. It opens nothing yet, and costs little enough to be done for every
-// round. It fails on an invalid prefix, a host without port, PEM data without a certificate and an unsendable credential.
+// NewClient makes a client with its own connection pool. It opens nothing yet, and costs little enough to be done for
+// every round. It fails on an invalid prefix, a host without port, PEM data without a certificate and an unsendable
+// credential.
 func NewClient(o Options) (*Client, error) {
 	g, err := newGuard(o.Allow, o.AllowHosts)
 	if err != nil {
@@ -66,8 +67,8 @@ func NewClient(o Options) (*Client, error) {
 	return &Client{impl: c}, nil
 }
 
-// Fresh returns a client of the same options with a pool of its own, so that the next request uses a new connection. The old
-// client is left as it is; both are to be closed.
+// Fresh returns a client of the same options with a pool of its own, so that the next request uses a new connection.
+// The old client is left as it is; both are to be closed.
 func (c *Client) Fresh() *Client {
 	fresh := *c.impl
 	fresh.transport = newTransport(fresh.guard, fresh.roots, fresh.limits.HeaderBytes)

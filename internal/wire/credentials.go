@@ -15,15 +15,15 @@ type Credentials struct {
 	// Header and Value of the one header, such as Authorization and "Bearer ...". Empty Header: none.
 	Header string
 	Value  string
-	// Origins (scheme://host:port) that may receive it. Scheme, host and effective port must all be equal, so an https origin
-	// never lets the header out over http.
+	// Origins (scheme://host:port) that may receive it. Scheme, host and effective port must all be equal, so an https
+	// origin never lets the header out over http.
 	Origins []string
 }
 
 // reserved headers belong to the protocol or to HTTP itself; a credential may not take their place.
 var reserved = []string{
-	"Host", "Connection", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Te", "Trailer", "Upgrade",
-	"Expect", "Accept", "A2a-Version",
+	"Host", "Connection", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Te", "Trailer",
+	"Upgrade", "Expect", "Accept", "A2a-Version",
 }
 
 // secret is a checked credential.
@@ -42,7 +42,7 @@ func newSecret(c Credentials) (*secret, error) {
 		return nil, fmt.Errorf("reading credentials: %q cannot carry them", c.Header)
 	}
 	if c.Value == "" || !httpguts.ValidHeaderFieldValue(c.Value) {
-		return nil, fmt.Errorf("reading credentials: the value of %q is empty or holds a character that a header cannot", c.Header)
+		return nil, fmt.Errorf("reading credentials: the value of %q is empty, or no header can hold it", c.Header)
 	}
 	for _, o := range c.Origins {
 		u, err := url.Parse(o)

@@ -21,7 +21,8 @@ var dialects = map[Generation]dialect{
 
 func (e Endpoint) dialect() dialect { return dialects[e.Generation] }
 
-// object is a JSON object in the making. Bodies hold no member that their generation does not know: some peers refuse them (C44).
+// object is a JSON object in the making. Bodies hold no member that their generation does not know: some peers refuse
+// them (C44).
 type object = map[string]any
 
 // sendParams builds the params of a send or stream.

@@ -8,28 +8,29 @@
 //	for e := range stream.Events() { ... }
 //	how := stream.End()
 //
-// It reads leniently and notes what was odd; it judges nothing. An answer of the protocol, a JSON-RPC error included and
-// whatever the HTTP status, is an Answer or an Event. Everything below the protocol is an *Error with a Class. An Answer
-// with Status 401 or 429 is still a matter of access or load, so look at Status before the code.
+// It reads leniently and notes what was odd; it judges nothing. An answer of the protocol, a JSON-RPC error included
+// and whatever the HTTP status, is an Answer or an Event. Everything below the protocol is an *Error with a Class. An
+// Answer with Status 401 or 429 is still a matter of access or load, so look at Status before the code.
 //
 // Trade-offs made on purpose:
 //
-//   - The guard looks at the address about to be dialled, after DNS, and at nothing else: no list of forbidden names can be
-//     complete. A proxy would hide that address, so there is none (docs/decisions/wire-guard.md).
-//   - No timeout but those of dialling (3 s) and the TLS handshake (5 s). Some servers send no header before the first event,
-//     so how long to wait is the caller's business, by the context. Every call and every stream ends with its context.
+//   - The guard looks at the address about to be dialled, after DNS, and at nothing else: no list of forbidden names
+//     can be complete. A proxy would hide that address, so there is none (docs/decisions/wire-guard.md).
+//   - No timeout but those of dialling (3 s) and the TLS handshake (5 s). Some servers send no header before the first
+//     event, so how long to wait is the caller's business, by the context. Every call and every stream ends with its
+//     context.
 //   - The SSE decoder and the walk over JSON are our own: what they would smooth over is what we are here to see
 //     (docs/decisions/wire-own-decoders.md).
-//   - net/http decides little: redirects, credentials, inflation and limits are decided here, for every hop and every byte.
-//     Limits count before and after inflation. gzip is known by its first bytes, whatever the headers say.
-//   - How a body ended is kept: last chunk, END_STREAM or the announced length is one thing, a reset another, and the mere
-//     close of an HTTP/1 connection a third, which cannot be told from a cut.
-//   - A stream is read by one goroutine into a bounded channel. A slow reader slows the peer down and loses nothing; times are
-//     taken when bytes are read, not when events are taken out. It ends with the body, the context or Close.
-//   - An HTML page is an *Error (MediaType, or Status where the status says no), for streams as for unary calls: nothing of
-//     the protocol came back. Stream.Unary is for answers of the protocol that are no stream.
-//   - A pool of connections lives for one Client, and a Client for one round: no connection, TLS session or credential is
-//     shared between peers or tenants. Only parsed CA bundles are kept, by their hash.
+//   - net/http decides little: redirects, credentials, inflation and limits are decided here, for every hop and every
+//     byte. Limits count before and after inflation. gzip is known by its first bytes, whatever the headers say.
+//   - How a body ended is kept: last chunk, END_STREAM or the announced length is one thing, a reset another, and the
+//     mere close of an HTTP/1 connection a third, which cannot be told from a cut.
+//   - A stream is read by one goroutine into a bounded channel. A slow reader slows the peer down and loses nothing;
+//     times are taken when bytes are read, not when events are taken out. It ends with the body, the context or Close.
+//   - An HTML page is an *Error (MediaType, or Status where the status says no), for streams as for unary calls:
+//     nothing of the protocol came back. Stream.Unary is for answers of the protocol that are no stream.
+//   - A pool of connections lives for one Client, and a Client for one round: no connection, TLS session or credential
+//     is shared between peers or tenants. Only parsed CA bundles are kept, by their hash.
 //   - Error texts hold nothing of the peer's. What Unwrap returns may, as may an Exchange: print neither unsanitised.
 //     net/http itself tells package log of bytes that a peer sends on an idle connection; a program that may not print
 //     such bytes has to point the standard logger elsewhere.

@@ -18,8 +18,8 @@ type expect struct {
 	stream bool
 }
 
-// readEvent reads one JSON-RPC answer as leniently as it can and notes what was odd about it. It never fails: what cannot be
-// read is KindOther and ProblemMalformed.
+// readEvent reads one JSON-RPC answer as leniently as it can and notes what was odd about it. It never fails: what
+// cannot be read is KindOther and ProblemMalformed.
 func readEvent(text []byte, x expect) Event {
 	e := Event{Kind: KindOther, History: -1, Size: len(text)}
 	root, ok := parse(text)
@@ -78,8 +78,8 @@ func readEnvelope(root value) (env envelope) {
 	return env
 }
 
-// failed: there is an error, and it is not outweighed by a result because it holds no code. An error that is a mere text counts
-// only where the rest of the envelope is there: gateways speak so in JSON of their own.
+// failed: there is an error, and it is not outweighed by a result because it holds no code. An error that is a mere
+// text counts only where the rest of the envelope is there: gateways speak so in JSON of their own.
 func (env envelope) failed() bool {
 	if !env.fault.isObject() && (!env.fault.present() || !env.version.present()) {
 		return false
@@ -88,8 +88,8 @@ func (env envelope) failed() bool {
 	return coded || !env.result.present()
 }
 
-// isProtocol tells an answer of this protocol from any other JSON, where the HTTP status makes one doubt: gateways have error
-// objects of their own, with codes that look like HTTP statuses.
+// isProtocol tells an answer of this protocol from any other JSON, where the HTTP status makes one doubt: gateways have
+// error objects of their own, with codes that look like HTTP statuses.
 func isProtocol(text []byte) bool {
 	root, ok := parse(text)
 	if !ok || !root.isObject() {

@@ -49,8 +49,8 @@ var doing = map[Class]string{
 	ClassCanceled:  "waiting for the peer: given up",
 }
 
-// Error is a failure below the protocol. Its text holds no byte that the peer chose; that of Err may, so print Error and
-// use Err for errors.Is and errors.As only.
+// Error is a failure below the protocol. Its text holds no byte that the peer chose; that of Err may, so print Error
+// and use Err for errors.Is and errors.As only.
 type Error struct {
 	Class Class
 	// Status of the HTTP answer, 0 if there was none.
@@ -74,8 +74,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // errTooLarge says that one of our limits was reached.
 var errTooLarge = errors.New("limit reached")
 
-// classify names what went wrong while asking or reading. The context is asked first: when it is over, what the network says
-// is its echo. net/http has no typed errors for some of these, so a few are told by the words of the standard library.
+// classify names what went wrong while asking or reading. The context is asked first: when it is over, what the network
+// says is its echo. net/http has no typed errors for some of these, so a few are told by the words of the standard
+// library.
 func classify(ctx context.Context, err error) Class {
 	var (
 		blocked   *blockedError

@@ -5,7 +5,8 @@ import "time"
 // Kind of an event.
 type Kind string
 
-// The kinds. KindError is a JSON-RPC error; KindOther is an envelope whose result is none of ours, or no envelope at all.
+// The kinds. KindError is a JSON-RPC error; KindOther is an envelope whose result is none of ours, or no envelope at
+// all.
 const (
 	KindTask     Kind = "task"
 	KindMessage  Kind = "message"
@@ -45,10 +46,11 @@ type Event struct {
 	Timestamp time.Time
 	// Final of a 0.x status update; nil if absent or not a boolean.
 	Final *bool
-	// Parts counts content parts: of a message, of an artifact, of a status update's message, or of all artifacts and the
-	// status message of a task. History counts a task's messages, -1 if absent.
+	// Parts counts content parts: of a message, of an artifact, of a status update's message, or of all artifacts and
+	// the status message of a task. History counts a task's messages, -1 if absent.
 	Parts, History int
-	// Shape is the generation whose shape the result has. 0.2 and 0.3 share one, which is named as the endpoint names it.
+	// Shape is the generation whose shape the result has. 0.2 and 0.3 share one, which is named as the endpoint names
+	// it.
 	Shape    Generation
 	Problems []Problem
 	// Err is set for KindError.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/netip"
 	"testing"
@@ -23,10 +24,10 @@ func FuzzSSE(f *testing.F) {
 		const limit = 64
 		got := decode(bytes.NewReader(body), limit)
 		slow := decode(iotest.OneByteReader(bytes.NewReader(body)), limit)
-		if got.Err != slow.Err {
+		if !errors.Is(got.Err, slow.Err) {
 			t.Fatalf("at once %v, byte by byte %v", got.Err, slow.Err)
 		}
-		if got.Err != io.EOF && got.Err != errTooLarge {
+		if !errors.Is(got.Err, io.EOF) && !errors.Is(got.Err, errTooLarge) {
 			t.Fatalf("error %v", got.Err)
 		}
 		got.Err, slow.Err = nil, nil

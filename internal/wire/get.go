@@ -25,9 +25,10 @@ type Page struct {
 	RetryAfter time.Duration
 }
 
-// Get fetches a card: body capped at Limits.CardBytes, gzip honoured (declared or not), BOM left in place. Redirects: at most 3, same
-// host only, never https to http; credentials only to their origins. A redirect that may not be followed is an *Error of class
-// Redirect. Every other status is a Page, 404 and 500 included: the caller knows where else a card may be.
+// Get fetches a card: body capped at Limits.CardBytes, gzip honoured (declared or not), BOM left in place. Redirects:
+// at most 3, same host only, never https to http; credentials only to their origins. A redirect that may not be
+// followed is an *Error of class Redirect. Every other status is a Page, 404 and 500 included: the caller knows where
+// else a card may be.
 func (c *Client) Get(ctx context.Context, u *url.URL, header http.Header) (*Page, error) {
 	r, err := c.impl.do(ctx, ask{method: http.MethodGet, url: u, header: header})
 	if err != nil {
@@ -52,8 +53,8 @@ func (c *Client) Get(ctx context.Context, u *url.URL, header http.Header) (*Page
 	return p, nil
 }
 
-// mediaType is the media type of an answer in lower case without parameters; of an unreadable one what stands before the
-// first semicolon.
+// mediaType is the media type of an answer in lower case without parameters; of an unreadable one what stands before
+// the first semicolon.
 func mediaType(r *http.Response) string {
 	v := r.Header.Get("Content-Type")
 	if t, _, err := mime.ParseMediaType(v); err == nil {

@@ -11,8 +11,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// metadata lists addresses that hand out credentials of the cloud or steer the node, besides all of link-local. They are
-// refused unless a prefix names exactly the address, however private the rest of the network is.
+// metadata lists addresses that hand out credentials of the cloud or steer the node, besides all of link-local. They
+// are refused unless a prefix names exactly the address, however private the rest of the network is.
 var metadata = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),       // Azure WireServer, a public address
 	netip.MustParsePrefix("100.100.100.200/32"),     // Alibaba Cloud, in shared address space
@@ -26,13 +26,14 @@ var metadata = []netip.Prefix{
 // table is the range table of IANA's special-purpose registries, all ports.
 var table = ssrf.New(ssrf.WithAnyPort())
 
-// blockedError says that an address may not be dialled. It names neither address nor host: both may be the peer's choice.
+// blockedError says that an address may not be dialled. It names neither address nor host: both may be the peer's
+// choice.
 type blockedError struct{ why string }
 
 func (e *blockedError) Error() string { return "address refused: " + e.why }
 
-// guard decides which addresses may be dialled. It looks at the address that the dialer is about to connect to, after DNS, so
-// no spelling of a host (decimal, hex, a name that resolves to something else the second time) gets past it.
+// guard decides which addresses may be dialled. It looks at the address that the dialer is about to connect to, after
+// DNS, so no spelling of a host (decimal, hex, a name that resolves to something else the second time) gets past it.
 type guard struct {
 	allow    []netip.Prefix
 	hosts    map[string]bool
@@ -86,7 +87,8 @@ func (g *guard) control(open bool) func(network, address string, _ syscall.RawCo
 	}
 }
 
-// check is the decision: nil, or a *blockedError. An address that carries an IPv4 address inside is judged by that one too.
+// check is the decision: nil, or a *blockedError. An address that carries an IPv4 address inside is judged by that one
+// too.
 func (g *guard) check(ip netip.Addr, open bool) error {
 	ip = ip.Unmap().WithZone("")
 	if g.names(ip) {
@@ -151,7 +153,8 @@ var (
 	compatible = netip.MustParsePrefix("::/96")
 )
 
-// embedded finds the IPv4 address inside a translated one, so that opening NAT64 does not open the metadata service behind it.
+// embedded finds the IPv4 address inside a translated one, so that opening NAT64 does not open the metadata service
+// behind it.
 func embedded(ip netip.Addr) (netip.Addr, bool) {
 	if !ip.Is6() || ip.IsUnspecified() || ip.IsLoopback() {
 		return netip.Addr{}, false

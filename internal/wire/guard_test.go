@@ -169,8 +169,12 @@ func TestGuardChecksWhatANameResolvesTo(t *testing.T) {
 				_ = conn.Close()
 				t.Fatal("connected")
 			}
-			if c := classify(t.Context(), err); c != ClassBlocked && !(c == ClassDNS && tc.numeric) && tc.ip != "" {
-				t.Errorf("class = %s (%v), want Blocked", c, err)
+			want := ClassBlocked
+			if tc.numeric {
+				want = ClassDNS
+			}
+			if c := classify(t.Context(), err); c != want && tc.ip != "" {
+				t.Errorf("class = %s (%v), want %s", c, err, want)
 			}
 		})
 	}
@@ -224,4 +228,15 @@ func answerWith(query []byte, ip netip.Addr) []byte {
 		return nil
 	}
 	return out
+}
+
+func TestRefusesTellsOfLiteralsBeforeAnythingIsTried(t *testing.T) {
+	for host, want := range map[string]bool{
+		"169.254.169.254": true, "127.0.0.1": true, "10.0.0.1": true, "::1": true, "10.1.0.1": false, "8.8.8.8": false,
+		"localhost": false, "peer.test": false, "": false,
+	} {
+		if got := Refuses(host, prefixes("10.1.0.0/16")); got != want {
+			t.Errorf("Refuses(%q) = %v, want %v", host, got, want)
+		}
+	}
 }

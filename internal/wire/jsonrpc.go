@@ -12,8 +12,8 @@ type JSONRPC struct {
 	Endpoint Endpoint
 }
 
-// Send is SendMessage, message/send or tasks/send. err is an *Error: nothing of the protocol came back. A JSON-RPC error,
-// whatever the HTTP status, is an Answer of kind KindError.
+// Send is SendMessage, message/send or tasks/send. err is an *Error: nothing of the protocol came back. A JSON-RPC
+// error, whatever the HTTP status, is an Answer of kind KindError.
 func (j *JSONRPC) Send(ctx context.Context, m Message, cfg SendConfig) (*Answer, error) {
 	e := j.endpoint()
 	return j.unary(ctx, question{method: e.dialect().send, params: e.sendParams(m, cfg)})
@@ -31,7 +31,8 @@ func (j *JSONRPC) SendStream(ctx context.Context, m Message, cfg SendConfig) (*S
 // GetTask asks for a task. Both the bare Task and the wrapped one are read, whatever the generation.
 func (j *JSONRPC) GetTask(ctx context.Context, id string, historyLength *int) (*Answer, error) {
 	e := j.endpoint()
-	return j.unary(ctx, question{method: e.dialect().get, params: e.taskParams(id, historyLength), bare: true, repeatable: true})
+	q := question{method: e.dialect().get, params: e.taskParams(id, historyLength), bare: true, repeatable: true}
+	return j.unary(ctx, q)
 }
 
 // CancelTask asks to cancel a task. It is never sent twice: the second answer would hide the first.

@@ -2,8 +2,8 @@ package wire
 
 import "cmp"
 
-// Limits bound everything that a peer can send. Zero fields take DefaultLimits. Bodies are counted twice, as they come and
-// after inflation, against the same limit.
+// Limits bound everything that a peer can send. Zero fields take DefaultLimits. Bodies are counted twice, as they come
+// and after inflation, against the same limit.
 type Limits struct {
 	CardBytes   int64 // of a card, 1 MiB (C61 asks for at least that)
 	BodyBytes   int64 // of a unary answer, 4 MiB

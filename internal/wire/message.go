@@ -21,8 +21,8 @@ type Endpoint struct {
 	URL *url.URL
 	// Generation to speak; one that is none of ours, or empty, is taken for 1.0.
 	Generation Generation
-	// Version is sent as A2A-Version to 1.x, cut to major and minor because peers refuse patch numbers; empty means "1.0".
-	// Nothing is sent to 0.x, which knows no such header.
+	// Version is sent as A2A-Version to 1.x, cut to major and minor because peers refuse patch numbers; empty means
+	// "1.0". Nothing is sent to 0.x, which knows no such header.
 	Version string
 	// Tenant is echoed in every 1.x request (1.0 section 8.3.2, C99); 0.x has no place for it.
 	Tenant string
@@ -51,11 +51,11 @@ type Message struct {
 
 // SendConfig is the configuration of a send or stream.
 type SendConfig struct {
-	// ReturnImmediately: 1.0 returnImmediately, 0.2/0.3 blocking:false. Nil leaves it out of 1.0 and is blocking:true in
-	// 0.2/0.3, where a configuration without it makes some servers return at once (C44). 0.1 has no such choice.
+	// ReturnImmediately: 1.0 returnImmediately, 0.2/0.3 blocking:false. Nil leaves it out of 1.0 and is blocking:true
+	// in 0.2/0.3, where a configuration without it makes some servers return at once (C44). 0.1 has no such choice.
 	ReturnImmediately *bool
-	// AcceptedOutput media types. 0.2/0.3 require the member, so an empty list is sent as text/plain and application/json
-	// there; 1.0 leaves it out; 0.1 has no place for it.
+	// AcceptedOutput media types. 0.2/0.3 require the member, so an empty list is sent as text/plain and
+	// application/json there; 1.0 leaves it out; 0.1 has no place for it.
 	AcceptedOutput []string
 	HistoryLength  *int
 }

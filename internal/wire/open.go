@@ -10,7 +10,8 @@ import (
 
 // open turns a reply into a stream, whatever its body turns out to be.
 func (c *client) open(ctx context.Context, cancel context.CancelFunc, r *reply, x expect) (*Stream, error) {
-	s := &Stream{Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response), Sent: r.sent, HeaderAt: r.headerAt}
+	s := &Stream{Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response)}
+	s.Sent, s.HeaderAt = r.sent, r.headerAt
 	s.impl = &stream{events: make(chan Event, eventBuffer), cancel: cancel, finished: make(chan struct{})}
 	s.impl.meter = newMeter(r, c.limits.StreamBytes)
 	in := bufio.NewReader(newInflated(s.impl.meter))
@@ -48,8 +49,8 @@ var ndjsonTypes = map[string]bool{
 	"application/x-ndjson": true, "application/ndjson": true, "application/jsonl": true, "application/x-jsonlines": true,
 }
 
-// sniff looks at a body that does not call itself SSE, or comes with a status that says no. It returns the whole body if there is
-// one answer in it, nil if it is a stream: SSE under a wrong name, or one envelope per line.
+// sniff looks at a body that does not call itself SSE, or comes with a status that says no. It returns the whole body
+// if there is one answer in it, nil if it is a stream: SSE under a wrong name, or one envelope per line.
 func (c *client) sniff(s *Stream, r *reader) ([]byte, error) {
 	if s.Status >= 300 {
 		return c.rest(r, nil)
@@ -63,7 +64,7 @@ func (c *client) sniff(s *Stream, r *reader) ([]byte, error) {
 		return nil, nil
 	}
 	line, err := firstLine(r.in, int(c.limits.BodyBytes))
-	if err != nil && err != io.EOF {
+	if err != nil && !atEnd(err) {
 		return nil, failure(r.ctx, s.Status, err)
 	}
 	if err == nil && isObjectLine(line) && more(r.in) {

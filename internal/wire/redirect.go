@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// isRedirect tells the statuses that say "elsewhere". 304 is not one of them, and 300 offers a choice that we do not make.
+// isRedirect tells the statuses that say "elsewhere". 304 is not one of them, and 300 offers a choice that we do not
+// make.
 func isRedirect(status int) bool {
 	return status >= 300 && status < 400 && status != http.StatusNotModified
 }
@@ -24,8 +25,8 @@ func locationOf(r *reply) *url.URL {
 	return u
 }
 
-// mayFollow is the policy: the same host only, never from https to http, and a POST only where it stays a POST with its body
-// (307, 308). A 301 or 302 would have it sent again as a GET, and the peer would look broken (C47).
+// mayFollow is the policy: the same host only, never from https to http, and a POST only where it stays a POST with its
+// body (307, 308). A 301 or 302 would have it sent again as a GET, and the peer would look broken (C47).
 func mayFollow(a ask, status int, to *url.URL) bool {
 	if to == nil || !sameHost(a.url, to) {
 		return false
@@ -39,7 +40,8 @@ func mayFollow(a ask, status int, to *url.URL) bool {
 	return false
 }
 
-// sameHost: the host is the same, and so is the port unless http gives way to https, which comes with a port of its own.
+// sameHost: the host is the same, and so is the port unless http gives way to https, which comes with a port of its
+// own.
 func sameHost(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false

@@ -9,7 +9,9 @@ var wrappers = []struct {
 }{{"task", KindTask}, {"statusUpdate", KindStatus}, {"message", KindMessage}, {"artifactUpdate", KindArtifact}}
 
 // kinds are the words of 0.2's and 0.3's discriminator.
-var kinds = map[string]Kind{"task": KindTask, "message": KindMessage, "status-update": KindStatus, "artifact-update": KindArtifact}
+var kinds = map[string]Kind{
+	"task": KindTask, "message": KindMessage, "status-update": KindStatus, "artifact-update": KindArtifact,
+}
 
 // readResult finds out what a result is, in whatever shape, and fills the event from it.
 func (e *Event) readResult(result value, x expect) {
@@ -38,9 +40,10 @@ func (e *Event) readResult(result value, x expect) {
 		return
 	}
 	e.take(kind, f, x, shape)
-	if x.generation == V10 && !(x.bare && kind == KindTask) || x.generation == V02 || x.generation == V03 {
-		e.note(ProblemShape) // 1.0 wraps it, 0.2 and 0.3 name its kind
+	if x.generation == V01 || x.generation == V10 && x.bare && kind == KindTask {
+		return
 	}
+	e.note(ProblemShape) // 1.0 wraps it, 0.2 and 0.3 name its kind
 }
 
 // take fills the event from the fields of a thing of known kind.
@@ -165,8 +168,8 @@ func (f fields) union() (kind Kind, inner value, n int) {
 	return kind, inner, n
 }
 
-// guess tells what an object is that names its kind in no way. A 0.1 frame is {id, status, final} or {id, artifact}; a task has
-// an id and a status as well, and then the question asked decides.
+// guess tells what an object is that names its kind in no way. A 0.1 frame is {id, status, final} or {id, artifact}; a
+// task has an id and a status as well, and then the question asked decides.
 func (f fields) guess(x expect) (Kind, Generation) {
 	shape := f.guessShape(x)
 	switch {

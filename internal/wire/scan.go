@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// A peer's JSON is walked in place instead of decoded into Go values: only what the envelope needs is looked at, an array of a
-// million empty arrays costs nothing but its bytes, names are compared to the letter, and a member of the wrong type loses
-// that member alone. The walk needs valid JSON, which json.Valid checks once for the whole text; it bounds the depth too.
+// A peer's JSON is walked in place instead of decoded into Go values: only what the envelope needs is looked at, an
+// array of a million empty arrays costs nothing but its bytes, names are compared to the letter, and a member of the
+// wrong type loses that member alone. The walk needs valid JSON, which json.Valid checks once for the whole text; it
+// bounds the depth too.
 
 // value is a piece of valid JSON without space around it; nil stands for an absent one.
 type value []byte
@@ -123,7 +124,8 @@ func next(v value, i int) int {
 	return i
 }
 
-// skipValue is the index behind the value that starts at i. It counts brackets instead of calling itself, so that depth costs nothing.
+// skipValue is the index behind the value that starts at i. It counts brackets instead of calling itself, so that depth
+// costs nothing.
 func skipValue(v value, i int) int {
 	depth := 0
 	for i < len(v) {

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 )
 
-// sse decodes an event stream by the grammar of the HTML standard (server-sent events): lines end in LF, CRLF or CR, a byte order
-// mark may come first, lines that start with a colon are comments, the data lines of one event are joined by LF, a blank line
-// ends it, fields we do not know are skipped. It takes no byte more than it needs before it hands out an event, a lone CR included.
+// sse decodes an event stream by the grammar of the HTML standard (server-sent events): lines end in LF, CRLF or CR, a
+// byte order mark may come first, lines that start with a colon are comments, the data lines of one event are joined by
+// LF, a blank line ends it, fields we do not know are skipped. It takes no byte more than it needs before it hands out
+// an event, a lone CR included.
 type sse struct {
 	r *bufio.Reader
 	// max bytes of a line and of an event's data.
@@ -32,16 +34,17 @@ type frame struct {
 	isError    bool
 }
 
-// next reads one event. The data is valid until the next call. At the end of the body the error is that of the reader, io.EOF or
-// another; an event begun by then comes first, unterminated, if its data is whole JSON: the standard drops it, some clients
-// deliver it, and the state in it did arrive (C24).
+// next reads one event. The data is valid until the next call. At the end of the body the error is that of the reader,
+// io.EOF or another; an event begun by then comes first, unterminated, if its data is whole JSON: the standard drops
+// it, some clients deliver it, and the state in it did arrive (C24).
 func (d *sse) next() (frame, error) {
 	d.reset()
 	for {
 		line, err := d.readLine()
 		if err != nil {
 			d.field(line)
-			if f := (frame{data: d.event(), isError: d.isError}); err != errTooLarge && d.hasData && json.Valid(f.data) {
+			f := frame{data: d.event(), isError: d.isError}
+			if d.hasData && !errors.Is(err, errTooLarge) && json.Valid(f.data) {
 				d.data, d.hasData = nil, false
 				return f, nil
 			}
@@ -94,8 +97,8 @@ func (d *sse) field(line []byte) {
 	}
 }
 
-// readLine reads to the end of a line, which is not part of it. The line is valid until the next call; with an error it is what
-// came before it.
+// readLine reads to the end of a line, which is not part of it. The line is valid until the next call; with an error it
+// is what came before it.
 func (d *sse) readLine() ([]byte, error) {
 	d.line = d.line[:0]
 	for {
@@ -123,7 +126,8 @@ func (d *sse) readLine() ([]byte, error) {
 	}
 }
 
-// buffered is what is there already of the line, at most n bytes, so that a line costs a copy and not a call for every byte.
+// buffered is what is there already of the line, at most n bytes, so that a line costs a copy and not a call for every
+// byte.
 func (d *sse) buffered(n int) []byte {
 	b, _ := d.r.Peek(min(d.r.Buffered(), n))
 	if i := bytes.IndexAny(b, "\r\n"); i >= 0 {

@@ -4,9 +4,11 @@ import "strings"
 
 // states0 and states1 are the words of the two spellings: 0.x in lower case with hyphens, 1.0 as ProtoJSON enum names.
 var (
-	states0 = words("submitted", "working", "input-required", "auth-required", "completed", "canceled", "failed", "rejected", "unknown")
-	states1 = words("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED",
-		"TASK_STATE_COMPLETED", "TASK_STATE_CANCELED", "TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_UNSPECIFIED")
+	states0 = words("submitted", "working", "input-required", "auth-required", "completed", "canceled", "failed",
+		"rejected", "unknown")
+	states1 = words("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED",
+		"TASK_STATE_AUTH_REQUIRED", "TASK_STATE_COMPLETED", "TASK_STATE_CANCELED", "TASK_STATE_FAILED",
+		"TASK_STATE_REJECTED", "TASK_STATE_UNSPECIFIED")
 	// misspelt are the British spellings, of which 0.3's own gRPC has one; no JSON-RPC generation has them.
 	misspelt = words("cancelled", "TASK_STATE_CANCELLED")
 )
@@ -19,8 +21,8 @@ func words(list ...string) map[string]bool {
 	return m
 }
 
-// misspells tells whether a known state is spelled as the generation does not spell it. A word that no generation knows is no
-// matter of spelling.
+// misspells tells whether a known state is spelled as the generation does not spell it. A word that no generation knows
+// is no matter of spelling.
 func misspells(state string, g Generation) bool {
 	if g == V10 {
 		return states0[state] || misspelt[state]

@@ -4,12 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 )
 
-// Stream is an open answer to a streaming call. Read Events until it closes, then ask End. It must be closed, or its context
-// ended, unless it was read to its end.
+// Stream is an open answer to a streaming call. Read Events until it closes, then ask End. It must be closed, or its
+// context ended, unless it was read to its end.
 type Stream struct {
 	// Status and MediaType of the answer; Date of its header.
 	Status    int
@@ -19,8 +20,8 @@ type Stream struct {
 	Sent time.Time
 	// HeaderAt is when the headers arrived, since the request was sent.
 	HeaderAt time.Duration
-	// Unary is set when the answer is not SSE by media type nor by content: the whole body, read as a unary answer. There are
-	// no events then.
+	// Unary is set when the answer is not SSE by media type nor by content: the whole body, read as a unary answer.
+	// There are no events then.
 	Unary *Answer
 	// SniffedSSE: the media type is wrong, the body is SSE all the same (C19 for one-JSON-per-line bodies: see NDJSON).
 	SniffedSSE bool
@@ -42,11 +43,12 @@ type stream struct {
 	endAt    time.Duration
 }
 
-// Events yields events as they arrive; it is closed when the body ends. Bounded; nothing is lost while nobody reads, until the
-// context ends.
+// Events yields events as they arrive; it is closed when the body ends. Bounded; nothing is lost while nobody reads,
+// until the context ends.
 func (s *Stream) Events() <-chan Event { return s.impl.events }
 
-// End says how the body ended; valid once Events is closed (before that it waits). EndAt is when, since the request was sent.
+// End says how the body ended; valid once Events is closed (before that it waits). EndAt is when, since the request was
+// sent.
 func (s *Stream) End() End {
 	<-s.impl.finished
 	return s.impl.end
@@ -173,8 +175,8 @@ func (f frame) read(x expect) Event {
 	return e
 }
 
-// readLine reads a line of at most limit bytes, without its end. At the end of the body it returns what is left, and the error
-// again when called once more.
+// readLine reads a line of at most limit bytes, without its end. At the end of the body it returns what is left, and
+// the error again when called once more.
 func readLine(in *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {
@@ -182,7 +184,7 @@ func readLine(in *bufio.Reader, limit int) ([]byte, error) {
 		if line = append(line, part...); len(line) > limit {
 			return nil, errTooLarge
 		}
-		if err != bufio.ErrBufferFull {
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
 		}
 	}

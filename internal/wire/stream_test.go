@@ -15,7 +15,7 @@ import (
 )
 
 // streamed opens a stream to a peer written by hand.
-func streamed(t *testing.T, ctx context.Context, o Options, f func(c *net.TCPConn, a asked)) (*Stream, error) {
+func streamed(ctx context.Context, t *testing.T, o Options, f func(c *net.TCPConn, a asked)) (*Stream, error) {
 	t.Helper()
 	return askOf(t, serveRaw(t, f), V03, o).SendStream(ctx, ping, SendConfig{})
 }
@@ -51,7 +51,7 @@ func TestHowAStreamEnds(t *testing.T) {
 		}, EndOrderly},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := streamed(t, within(t, 5*time.Second), Options{}, tc.f)
+			s, err := streamed(within(t, 5*time.Second), t, Options{}, tc.f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func event(a asked, result string) string { return "data: " + a.reply(result) + 
 // TestRSTInMidStream needs the event to be read before the reset, which throws away what the kernel still holds.
 func TestRSTInMidStream(t *testing.T) {
 	cut := make(chan struct{})
-	s, err := streamed(t, within(t, 5*time.Second), Options{}, func(c *net.TCPConn, a asked) {
+	s, err := streamed(within(t, 5*time.Second), t, Options{}, func(c *net.TCPConn, a asked) {
 		write(c, sseHead, chunked, chunk(event(a, working)))
 		<-cut
 		reset(c)
@@ -134,7 +134,7 @@ func TestOurOwnEndIsOurs(t *testing.T) {
 		untilClosed(c)
 	}
 	t.Run("by Close, while nobody reads", func(t *testing.T) {
-		s, err := streamed(t, within(t, 5*time.Second), Options{}, open)
+		s, err := streamed(within(t, 5*time.Second), t, Options{}, open)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestOurOwnEndIsOurs(t *testing.T) {
 	})
 	t.Run("by the context, its event delivered first", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(within(t, 5*time.Second))
-		s, err := streamed(t, ctx, Options{}, open)
+		s, err := streamed(ctx, t, Options{}, open)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestUnaryAnswerToAStreamingCallOf01IsATask(t *testing.T) {
 
 func TestAnOrderlyEndStandsThoughWeLeaveAfterIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t, 5*time.Second))
-	s, err := streamed(t, ctx, Options{}, func(c *net.TCPConn, a asked) {
+	s, err := streamed(ctx, t, Options{}, func(c *net.TCPConn, a asked) {
 		write(c, sseHead, chunked, chunk(event(a, completed)), lastChunk)
 	})
 	if err != nil {
@@ -256,7 +256,7 @@ func TestLimitsOfAStream(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := streamed(t, within(t, 5*time.Second), Options{Limits: tc.limits}, tc.f)
+			s, err := streamed(within(t, 5*time.Second), t, Options{Limits: tc.limits}, tc.f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +272,7 @@ func TestLimitsOfAStream(t *testing.T) {
 
 func TestEventsCarryTheTimeTheyCameAndCommentsCount(t *testing.T) {
 	second := make(chan struct{})
-	s, err := streamed(t, within(t, 5*time.Second), Options{}, func(c *net.TCPConn, a asked) {
+	s, err := streamed(within(t, 5*time.Second), t, Options{}, func(c *net.TCPConn, a asked) {
 		write(c, sseHead, chunked, chunk(": hello\n\n"), chunk(event(a, working)))
 		<-second
 		write(c, chunk(":\n\n: bye\n\n"+event(a, completed)), lastChunk)
@@ -425,7 +425,7 @@ func TestWhatAStreamingCallMayBeAnsweredWith(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := streamed(t, within(t, 5*time.Second), Options{}, tc.f)
+			s, err := streamed(within(t, 5*time.Second), t, Options{}, tc.f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -481,7 +481,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 // TestNDJSONEventsComeWhenTheyAreSent: the second line is written only after the first was delivered.
 func TestNDJSONEventsComeWhenTheyAreSent(t *testing.T) {
 	more := make(chan struct{})
-	s, err := streamed(t, within(t, 5*time.Second), Options{}, func(c *net.TCPConn, a asked) {
+	s, err := streamed(within(t, 5*time.Second), t, Options{}, func(c *net.TCPConn, a asked) {
 		write(c, "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n", a.reply(working), "\n")
 		<-more
 		write(c, a.reply(completed), "\n")
@@ -501,7 +501,7 @@ func TestNDJSONEventsComeWhenTheyAreSent(t *testing.T) {
 // TestHeadersWithoutAnEventOpenTheStream, and a peer that sends no header before its first event (a2a-js) is waited for as long as
 // the context says.
 func TestHeadersWithoutAnEventOpenTheStream(t *testing.T) {
-	s, err := streamed(t, within(t, 5*time.Second), Options{}, func(c *net.TCPConn, _ asked) {
+	s, err := streamed(within(t, 5*time.Second), t, Options{}, func(c *net.TCPConn, _ asked) {
 		write(c, sseHead, chunked)
 		untilClosed(c)
 	})
@@ -509,7 +509,7 @@ func TestHeadersWithoutAnEventOpenTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	_, err = streamed(t, within(t, 100*time.Millisecond), Options{}, func(c *net.TCPConn, _ asked) { untilClosed(c) })
+	_, err = streamed(within(t, 100*time.Millisecond), t, Options{}, func(c *net.TCPConn, _ asked) { untilClosed(c) })
 	wantClass(t, err, ClassTimeout)
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Exchange is one request and its answer, for `agentpeer check -v`. Bodies are capped and not sanitised: print them only
-// through a sanitiser. Credentials are taken out of the request, and blotted out where a peer sends them back.
+// Exchange is one request and its answer, for `agentpeer check -v`. Bodies are capped and not sanitised: print them
+// only through a sanitiser. Credentials are taken out of the request, and blotted out where a peer sends them back.
 type Exchange struct {
 	Started  time.Time
 	Method   string

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Bounds of the phases before a request is sent. Everything after is bounded by the caller's context: a stream may be slow to
-// send its headers (some servers send none before the first event), so there is no header timeout here.
+// Bounds of the phases before a request is sent. Everything after is bounded by the caller's context: a stream may be
+// slow to send its headers (some servers send none before the first event), so there is no header timeout here.
 const (
 	dialTimeout = 3 * time.Second
 	tlsTimeout  = 5 * time.Second
-	// idleTimeout is shorter than what servers wait before they close an idle connection (Node and uvicorn 5 s, gunicorn 2 s). A
-	// send that meets such a close is lost, and may not be repeated.
+	// idleTimeout is shorter than what servers wait before they close an idle connection (Node and uvicorn 5 s,
+	// gunicorn 2 s). A send that meets such a close is lost, and may not be repeated.
 	idleTimeout = time.Second
 )
 
-// newTransport makes a connection pool of its own behind the guard. No proxy, ever: behind one the guard would see the proxy's
-// address and not the peer's. No transparent decompression: the caps must hold after inflation.
+// newTransport makes a connection pool of its own behind the guard. No proxy, ever: behind one the guard would see the
+// proxy's address and not the peer's. No transparent decompression: the caps must hold after inflation.
 func newTransport(g *guard, roots *x509.CertPool, headerBytes int64) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -44,8 +44,8 @@ func newTransport(g *guard, roots *x509.CertPool, headerBytes int64) *http.Trans
 // errNoCertificate says that the PEM given holds none.
 var errNoCertificate = errors.New("reading CA certificates: no certificate in the PEM data")
 
-// pools remembers the pool of each CA bundle, so that a client made for every round does not parse the system's certificates
-// again. It is emptied when it holds too many, which costs a parse and nothing else.
+// pools remembers the pool of each CA bundle, so that a client made for every round does not parse the system's
+// certificates again. It is emptied when it holds too many, which costs a parse and nothing else.
 var pools = struct {
 	sync.Mutex
 	byHash map[[sha256.Size]byte]*x509.CertPool
@@ -53,7 +53,8 @@ var pools = struct {
 
 const maxPools = 256
 
-// rootsWith is the system's pool and the certificates of the PEM data; nil, which crypto/tls reads as the system's, if there are none.
+// rootsWith is the system's pool and the certificates of the PEM data; nil, which crypto/tls reads as the system's, if
+// there are none.
 func rootsWith(pem []byte) (*x509.CertPool, error) {
 	if len(pem) == 0 {
 		return nil, nil
