@@ -56,8 +56,9 @@ need_node() {
 
 build_js() {
 	local start=$SECONDS sum fresh=$out/.a2a-js.new
-	sum=$(digest "$here"/a2a-js/{package.json,package-lock.json,.npmrc,*.mjs})
+	sum=$(digest "$here"/a2a-js/{package.json,package-lock.json,.npmrc})
 	if unchanged "$out/a2a-js/node_modules" "$out/.a2a-js.stamp" "$sum"; then
+		cp "$here"/a2a-js/*.mjs "$out/a2a-js"
 		return
 	fi
 	need_node

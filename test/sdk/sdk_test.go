@@ -227,6 +227,21 @@ func TestPeerHoldsAnHonestConversation(t *testing.T) {
 				t.Error("a message to a terminal task was taken")
 			}
 		})
+		t.Run("the answer to a question can be streamed too", func(t *testing.T) {
+			c := c.in(t)
+			task, code := c.call("send", c.message("book a trip", ""))
+			id, _ := task["id"].(string)
+			if state(task) != "input-required" {
+				t.Fatalf("first turn: %v %s", task, code)
+			}
+			var last [2]string
+			for e := range c.events(c.message("to Oslo", id)) {
+				last = e
+			}
+			if last != [2]string{"completed", id} {
+				t.Errorf("second turn ended %v, want task %s completed", last, id)
+			}
+		})
 		t.Run("a long task is canceled", func(t *testing.T) {
 			c := c.in(t)
 			events := c.events(c.message("count to 1000 slowly", ""))

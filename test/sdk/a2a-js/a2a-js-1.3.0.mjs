@@ -18,7 +18,7 @@ const states = {
 
 const textPart = (value) => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: '' });
 
-const say = (bus, taskId, contextId, userMessage) => {
+const say = (bus, taskId, contextId, userMessage, task) => {
   const status = (state, words) => ({
     state: states[state],
     timestamp: new Date().toISOString(),
@@ -31,6 +31,8 @@ const say = (bus, taskId, contextId, userMessage) => {
     task: () => bus.publish(AgentEvent.task({
       id: taskId, contextId, status: status('submitted'), artifacts: [], history: [userMessage], metadata: undefined,
     })),
+    // This SDK refuses the stream of a reply with -32004 unless the Task comes first, as 1.0 demands of streams.
+    resumed: () => bus.publish(AgentEvent.task({ ...task, status: status('working') })),
     status: (state, words) => bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: status(state, words), metadata: undefined })),
     artifact: (words, append, lastChunk) => bus.publish(AgentEvent.artifactUpdate({
       taskId, contextId, append, lastChunk, metadata: undefined,
@@ -48,7 +50,7 @@ class Executor {
     const { taskId, contextId, userMessage, task } = ctx;
     this.contexts.set(taskId, contextId);
     const words = text(userMessage.parts, (p) => (p.content?.$case === 'text' ? p.content.value : undefined));
-    await this.script.execute(taskId, words, Boolean(task), say(bus, taskId, contextId, userMessage));
+    await this.script.execute(taskId, words, Boolean(task), say(bus, taskId, contextId, userMessage, task));
   }
 
   cancelTask = async (taskId, bus) => this.script.cancel(taskId, say(bus, taskId, this.contexts.get(taskId) ?? ''));

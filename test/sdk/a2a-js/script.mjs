@@ -5,7 +5,7 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Script keeps what an executor must remember between its calls.
- * say is the SDK's way to publish: {task(), status(state, text), artifact(text, append, last), finished()}.
+ * say is the SDK's way to publish: {task(), resumed(), status(state, text), artifact(text, append, last), finished()}.
  */
 export class Script {
   running = new Set();
@@ -14,7 +14,8 @@ export class Script {
   async execute(taskId, text, known, say) {
     this.running.add(taskId);
     try {
-      if (!known) say.task();
+      if (known) say.resumed();
+      else say.task();
       say.status('working');
       const verb = known ? 'answer' : text.trim().toLowerCase();
       if (verb.startsWith('count')) await this.count(taskId, say);

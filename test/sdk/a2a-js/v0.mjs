@@ -12,6 +12,7 @@ const say = (bus, taskId, contextId, userMessage) => {
   });
   return {
     task: () => bus.publish({ kind: 'task', id: taskId, contextId, status: status('submitted'), history: [userMessage], artifacts: [] }),
+    resumed: () => {},
     status: (state, words) => bus.publish({
       kind: 'status-update', taskId, contextId, status: status(state, words), final: state !== 'working',
     }),
