@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
@@ -76,8 +77,8 @@ func LoadConfig(path string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("reading the configuration: %w", err)
 	}
-	var file Config
-	if err := yaml.UnmarshalStrict(raw, &file); err != nil {
+	file, err := decodeConfig(raw)
+	if err != nil {
 		return Config{}, fmt.Errorf("reading the configuration %q: %w", path, err)
 	}
 	config.Defaults.fill(file.Defaults, true)
@@ -87,6 +88,17 @@ func LoadConfig(path string) (Config, error) {
 		return Config{}, fmt.Errorf("reading the configuration %q: %w", path, err)
 	}
 	return config, nil
+}
+
+// decodeConfig takes nothing that it does not know: a misspelt floor must not go unnoticed.
+func decodeConfig(raw []byte) (Config, error) {
+	var config Config
+	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return Config{}, err
+	}
+	strict, err := kjson.UnmarshalStrict(asJSON, &config)
+	return config, errors.Join(append(strict, err)...)
 }
 
 // setting is one bounded value of Settings; exactly one of its functions is set.
