@@ -13,7 +13,7 @@ const (
 	renewals share = iota
 	// rescues renew trust that is about to run out: half of the rest besides.
 	rescues
-	// confirmations find out whether a contradiction stands. They may use what is left of the whole.
+	// confirmations find out whether a contradiction or a demotion stands. They may use what is left of the whole.
 	confirmations
 	// requests of users and reports: up to one third.
 	requests
@@ -82,7 +82,7 @@ func (r Rounds) age(i int, at time.Time) int {
 }
 
 // affords tells whether a round that may cost so much may start at that time and leave so much room in the 24 h. It reserves its worst cost or does not
-// start. Besides the limit of 24 h there is one for every shorter time, a quarter of the whole at once and the rest
+// start. Besides the limit of 24 h there is one for every shorter time, a third of the whole at once and the rest
 // evenly, so that a short budget spaces rounds and never bursts and goes silent.
 func (r Rounds) affords(cost, room, perDay int, s share, at time.Time) bool {
 	if r.Spent(at)+cost+room > perDay {
@@ -113,7 +113,7 @@ func (r Rounds) paced(cost, room, limit int, at time.Time, requested int) bool {
 		if hours >= buckets {
 			break
 		}
-		if spent > 0 && spent+cost > limit/4+limit*hours*3/(4*(buckets-1)) {
+		if spent > 0 && spent+cost > limit/3+limit*hours*2/(3*(buckets-1)) {
 			return false
 		}
 	}

@@ -47,7 +47,8 @@ type candidate struct {
 	deadline time.Time
 	// rescue is when a third of its trust is left, from which on more of the budget is open to it; zero if not trusted.
 	rescue time.Time
-	// urgent puts it first and opens more of the budget to it: a contradiction to confirm, or trust about to run out.
+	// urgent puts it first and opens more of the budget to it: a contradiction or a demotion to confirm, or trust
+	// about to run out.
 	urgent bool
 	// alone is worth a round; what has no fixture only joins one.
 	alone bool
@@ -145,6 +146,9 @@ func (s *scheduler) plan(lead candidate, due []candidate, at time.Time, reason R
 		if c.capability == lead.capability || c.spare && s.comparing() {
 			continue
 		}
+		if c.alone && s.firstSight(lead.capability) {
+			continue
+		}
 		if c.cost > 0 && !s.peer.Rounds.affords(cost+c.cost, s.room(c), s.Policy.MaxTasksPerDay, c.payer, later(at, s.now)) {
 			continue
 		}
@@ -171,6 +175,12 @@ func (s *scheduler) room(c candidate) int {
 func (s *scheduler) comparing() bool {
 	rec, _ := s.peer.find(Streaming)
 	return rec.Pairs.undecided()
+}
+
+// firstSight is the first behaviour round of a peer. It asks Streaming alone, which is what a path is decided by, so that a
+// reader need not wait for a cancel and a conversation; the rest is due at once, in the round after.
+func (s *scheduler) firstSight(name Capability) bool {
+	return name == Streaming && s.peer.Rounds.Behaviors == 0
 }
 
 // held says why no behaviour round makes sense now: the peer does not answer, or has no interface to ask. Where there
@@ -210,12 +220,12 @@ func (s *scheduler) candidates() []candidate {
 			c.rescue = rescue
 		}
 		switch {
-		case known && (rec.suspected(s.Policy, s.now) || rec.Pairs.undecided()):
+		case known && (rec.State == Demoted || rec.suspected(s.Policy, s.now) || rec.Pairs.undecided()):
 			c.payer = confirmations
 		case rec.State == Trusted && short:
 			c.payer = rescues
 		}
-		c.urgent = c.payer != renewals
+		c.urgent = c.payer != renewals || s.firstSight(name)
 		c.spare = name != Streaming && !c.urgent && !short
 		if !c.alone {
 			c.cost = 0
@@ -261,8 +271,8 @@ func (s *scheduler) due(all []candidate, at time.Time) []candidate {
 	return out
 }
 
-// start is when the first due candidate may be asked. The first round of all starts at once; later ones keep the
-// confirmation interval between them, whatever went wrong in the last.
+// start is when the first due candidate may be asked. The first round of all starts at once, and so does the second, which
+// asks what the first left; later ones keep the confirmation interval between them, whatever went wrong in the last.
 func (s *scheduler) start(first candidate) time.Time {
 	r := s.peer.Rounds
 	switch {
@@ -273,7 +283,14 @@ func (s *scheduler) start(first candidate) time.Time {
 	case r.Behaviors == 0 && r.LastBehavior.IsZero():
 		return later(first.due, r.LastTime)
 	}
-	return later(first.due, r.LastBehavior.Add(min(s.Policy.ConfirmInterval, s.Policy.Interval)))
+	gap := min(s.Policy.ConfirmInterval, s.Policy.Interval)
+	if r.Behaviors == 1 && first.due.IsZero() {
+		gap = 0 // the second half of the first look
+	}
+	if !slices.ContainsFunc(s.peer.Records, func(rec Record) bool { return !rec.LastTime.Before(r.LastBehavior) }) {
+		gap = max(gap, s.Policy.Interval/4) // the last round was withheld or lost: it cost tasks and moved nothing
+	}
+	return later(first.due, r.LastBehavior.Add(gap))
 }
 
 // cheap plans the next round of the reachability tier. What fails again and again is asked ever more rarely: a peer that

@@ -17,6 +17,24 @@ func settled() Peer {
 	return p
 }
 
+// justMet is a peer whose first round, of Streaming alone, was folded at epoch.
+func justMet() Peer {
+	r := Round{Number: 1, Kind: Behavior, Finished: epoch, Claims: declaringAll("a"), Usable: true, Asked: []Capability{Streaming},
+		Reach: Observation{Outcome: Honored, Reason: ReasonHonored}, Tasks: 2,
+		Observations: []Observation{{Capability: Streaming, Outcome: Honored, Reason: ReasonHonored}}}
+	p, _, _ := Advance(Peer{}, "t", r, DefaultPolicy(), epoch)
+	return p
+}
+
+func without(list []Capability, gone Capability) (rest []Capability) {
+	for _, c := range list {
+		if c != gone {
+			rest = append(rest, c)
+		}
+	}
+	return rest
+}
+
 func TestSchedule(t *testing.T) {
 	minutes := func(n float64) time.Time { return epoch.Add(time.Duration(n * float64(time.Minute))) }
 	for name, c := range map[string]struct {
@@ -32,8 +50,12 @@ func TestSchedule(t *testing.T) {
 		why     Reason
 	}{
 		"a peer never seen": {
-			reason: "The first round starts at once and asks everything, the control too; jitter is for later.",
-			peer:   Peer{}, now: epoch, kind: Behavior, from: epoch, to: epoch, ask: gradable, control: true,
+			reason: "The first round starts at once and asks what a path is decided by, with the control; jitter is for later.",
+			peer:   Peer{}, now: epoch, kind: Behavior, from: epoch, to: epoch, ask: []Capability{Streaming}, control: true,
+		},
+		"a peer just met": {
+			reason: "Everything else is asked at once, in the second round; Streaming waits for its interval.",
+			peer:   justMet(), now: epoch, kind: Behavior, from: epoch, to: epoch, ask: without(gradable, Streaming),
 		},
 		"suspended": {
 			reason: "Never.",
@@ -110,7 +132,7 @@ func TestSchedule(t *testing.T) {
 		},
 		"a round whose time is unknown": {
 			reason: "Due at random within the interval, not at once: a fleet may have lost its times together.",
-			peer:   Peer{Target: "t", Rounds: Rounds{Last: 7}}, now: epoch, kind: Behavior, from: minutes(-6), to: minutes(60), ask: gradable, control: true,
+			peer:   Peer{Target: "t", Rounds: Rounds{Last: 7}}, now: epoch, kind: Behavior, from: minutes(-6), to: minutes(60), ask: []Capability{Streaming}, control: true,
 			change: func(_ *Peer, in *PlanInput) { in.Policy.SkipReachability = true },
 		},
 		"a capability without fixture": {
