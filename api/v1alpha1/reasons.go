@@ -187,6 +187,8 @@ const (
 	WarningCanceledFrameMissing = "CanceledFrameMissing"
 	// WarningContinuedWithMessage: a reply to a task was answered with a Message.
 	WarningContinuedWithMessage = "ContinuedWithMessage"
+	// WarningReplyAnsweredWithError: a reply to a task was answered with an error and taken up all the same.
+	WarningReplyAnsweredWithError = "ReplyAnsweredWithError"
 	// WarningContextChanged: a reply to a task was answered in another context.
 	WarningContextChanged = "ContextChanged"
 	// WarningInputRequiredWithoutWorking: the task asked for input without having worked.
