@@ -409,16 +409,17 @@ func TestCredentialsGoToTheirOriginsAlone(t *testing.T) {
 	}
 }
 
-func TestUserOfAURLIsNotSent(t *testing.T) {
-	var got string
+func TestUserOfAURLIsNeitherSentNorTraced(t *testing.T) {
+	var got, traced string
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") })
 	u := mustURL(t, s.URL)
 	u.User = url.UserPassword("a", "b")
-	if _, err := newTestClient(t, Options{}).Get(within(t, 5*time.Second), u, nil); err != nil {
+	c := newTestClient(t, Options{Trace: func(x Exchange) { traced = x.URL }})
+	if _, err := c.Get(within(t, 5*time.Second), u, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got != "" {
-		t.Errorf("Authorization = %q, want none", got)
+	if got != "" || traced != s.URL {
+		t.Errorf("Authorization %q, traced URL %q, want none and %q", got, traced, s.URL)
 	}
 }
 

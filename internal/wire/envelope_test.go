@@ -198,6 +198,13 @@ func TestEnvelopeReadsEveryShape(t *testing.T) {
 			`{"jsonrpc":"2.0","id":"p1","error":{"code":-32603},"result":{"kind":"task"}}`, V03, "get",
 			Event{Kind: KindError, Err: &RPCError{Code: -32603}, History: -1, Problems: []Problem{ProblemTwoMembers}},
 		},
+		"an error without a code beside a result is outweighed": {
+			`{"jsonrpc":"2.0","id":"p1","error":{},"result":{"kind":"task","id":"t1","status":{"state":"working"}}}`, V03, "get",
+			Event{
+				Kind: KindTask, TaskID: "t1", RawState: "working", History: -1, Shape: V03,
+				Problems: []Problem{ProblemTwoMembers},
+			},
+		},
 		"an error whose id was not read": {
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}`, V03, "get",
 			Event{Kind: KindError, Err: &RPCError{Code: -32700}, History: -1},

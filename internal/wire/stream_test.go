@@ -513,6 +513,23 @@ func TestHeadersWithoutAnEventOpenTheStream(t *testing.T) {
 	wantClass(t, err, ClassTimeout)
 }
 
+// TestTasksAskedForAreBareIn10, and nothing else is.
+func TestTasksAskedForAreBareIn10(t *testing.T) {
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		write(w, readAsked(r.Body).reply(`{"id":"t1","status":{"state":"TASK_STATE_CANCELED"}}`))
+	})
+	j, ctx := askOf(t, mustURL(t, srv.URL), V10, Options{}), within(t, 5*time.Second)
+	get, e1 := j.GetTask(ctx, "t1", nil)
+	cancel, e2 := j.CancelTask(ctx, "t1")
+	send, e3 := j.Send(ctx, ping, SendConfig{})
+	if err := errors.Join(e1, e2, e3); err != nil {
+		t.Fatal(err)
+	}
+	if len(get.Problems) != 0 || len(cancel.Problems) != 0 || !send.Has(ProblemShape) {
+		t.Errorf("get %v, cancel %v, send %v: want the shape noted for send alone", get.Problems, cancel.Problems, send.Problems)
+	}
+}
+
 func TestUnaryCallAnsweredByAStreamIsRead(t *testing.T) {
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		a := readAsked(r.Body)
