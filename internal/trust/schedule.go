@@ -368,10 +368,8 @@ func later(a, b time.Time) time.Time {
 
 // find looks a record up; without one, what is returned is as good as never probed.
 func (p Peer) find(c Capability) (Record, bool) {
-	for i := range p.Records {
-		if p.Records[i].Capability == c {
-			return p.Records[i], true
-		}
+	if rec := p.record(c); rec != nil {
+		return *rec, true
 	}
 	return Record{}, false
 }
