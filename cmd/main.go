@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -60,7 +61,7 @@ func main() {
 		return
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
-	if err := run(o); err != nil {
+	if err := start(o); err != nil {
 		ctrl.Log.WithName("setup").Error(err, "The operator stopped")
 		os.Exit(1)
 	}
@@ -96,7 +97,17 @@ func versionText() string {
 	return "agentpeer-operator " + version
 }
 
-func run(o options) error {
+// start runs the operator on the cluster of the kubeconfig until it is told to stop.
+func start(o options) error {
+	kubeconfig, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return run(ctrl.SetupSignalHandler(), kubeconfig, o)
+}
+
+// run wires everything and works until ctx ends. Then the Runner cancels the tasks it began, and the lease is released.
+func run(ctx context.Context, kubeconfig *rest.Config, o options) error {
 	log := ctrl.Log.WithName("setup")
 	allow, err := prefixes(o.allowCIDRs)
 	if err != nil {
@@ -106,7 +117,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(o)
+	mgr, err := newManager(kubeconfig, o)
 	if err != nil {
 		return err
 	}
@@ -139,18 +150,15 @@ func run(o options) error {
 		return fmt.Errorf("adding health checks: %w", err)
 	}
 	log.Info("Starting the operator", "version", versionText(), "allowCIDRs", o.allowCIDRs, "watchNamespaces", o.watchNamespaces)
-	return mgr.Start(ctrl.SetupSignalHandler())
+	return mgr.Start(ctx)
 }
 
-func newManager(o options) (ctrl.Manager, error) {
+func newManager(base *rest.Config, o options) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(trustv1alpha1.AddToScheme(scheme))
 
-	kubeconfig, err := ctrl.GetConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
+	kubeconfig := rest.CopyConfig(base)
 	kubeconfig.QPS, kubeconfig.Burst = float32(o.qps), int(2*o.qps)
 	kubeconfig.UserAgent = "agentpeer-operator"
 
