@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,42 +73,23 @@ func TestNoMalformedFieldStopsItsNeighbours(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	raw := rawClient(t, server)
-	refused, stored := 0, 0
-	done := map[string]bool{}
-	for _, file := range []string{"full.yaml", "service.yaml"} {
-		whole := read(t, file)
-		host := bare(t, server, namespace, whole)
-		for path, value := range places(whole.Object["spec"], "spec") {
-			if done[generic(path)] {
-				continue
-			}
-			done[generic(path)] = true
-			for _, value := range wrongFor(value) {
-				body := broken(t, whole.Object, path, value, func(o map[string]any) {
-					delete(o, "status")
-					o["metadata"] = map[string]any{"generateName": "broken-", "namespace": namespace}
-				})
-				result := raw.Post().Namespace(namespace).Resource("agentpeers").Body(body).Do(t.Context())
-				judge(t, path, value, result, &refused, &stored)
-			}
-		}
-		for path, value := range places(whole.Object["status"], "status") {
-			for _, value := range wrongFor(value) {
-				body := broken(t, whole.Object, path, value, func(o map[string]any) {
-					o["metadata"] = map[string]any{"name": host.GetName(), "namespace": namespace, "resourceVersion": host.GetResourceVersion()}
-				})
-				result := raw.Put().Namespace(namespace).Resource("agentpeers").Name(host.GetName()).SubResource("status").
-					Body(body).Do(t.Context())
-				if judge(t, path, value, result, &refused, &stored) {
-					if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(host), host); err != nil {
-						t.Fatal(err)
-					}
+	b := breaker{server: server, raw: rawClient(t, server), namespace: namespace}
+	t.Run("fields", func(t *testing.T) { // ends when all of them have
+		done := map[string]bool{}
+		for _, file := range []string{"full.yaml", "service.yaml"} {
+			whole := read(t, file)
+			for path, value := range places(whole.Object["spec"], "spec") {
+				if !done[generic(path)] {
+					done[generic(path)] = true
+					t.Run(path, func(t *testing.T) { t.Parallel(); b.breakSpec(t, whole, path, wrongFor(value)) })
 				}
 			}
+			for path, value := range places(whole.Object["status"], "status") {
+				t.Run(path, func(t *testing.T) { t.Parallel(); b.breakStatus(t, whole, path, wrongFor(value)) })
+			}
 		}
-	}
-	t.Logf("%d values refused, %d stored and decoded", refused, stored)
+	})
+	t.Logf("%d values refused, %d stored and decoded", b.refused.Load(), b.stored.Load())
 
 	var list v1alpha1.AgentPeerList
 	if err := server.Client.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
@@ -121,18 +103,53 @@ func TestNoMalformedFieldStopsItsNeighbours(t *testing.T) {
 	}
 }
 
+// breaker puts wrong values into objects and counts what became of them.
+type breaker struct {
+	server          *apiserver.Server
+	raw             *rest.RESTClient
+	namespace       string
+	refused, stored atomic.Int64
+}
+
+func (b *breaker) breakSpec(t *testing.T, whole *unstructured.Unstructured, path string, values []string) {
+	for _, value := range values {
+		body := broken(t, whole.Object, path, value, func(o map[string]any) {
+			delete(o, "status")
+			o["metadata"] = map[string]any{"generateName": "broken-", "namespace": b.namespace}
+		})
+		b.judge(t, path, value, b.raw.Post().Namespace(b.namespace).Resource("agentpeers").Body(body).Do(t.Context()))
+	}
+}
+
+func (b *breaker) breakStatus(t *testing.T, whole *unstructured.Unstructured, path string, values []string) {
+	host := bare(t, b.server, b.namespace, whole)
+	for _, value := range values {
+		body := broken(t, whole.Object, path, value, func(o map[string]any) {
+			o["metadata"] = map[string]any{"name": host.GetName(), "namespace": b.namespace, "resourceVersion": host.GetResourceVersion()}
+		})
+		request := b.raw.Put().Namespace(b.namespace).Resource("agentpeers").Name(host.GetName()).SubResource("status")
+		if !b.judge(t, path, value, request.Body(body).Do(t.Context())) {
+			continue
+		}
+		if err := b.server.Client.Get(t.Context(), client.ObjectKeyFromObject(host), host); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // judge holds one answer of the API server to the promise. It tells whether the value was stored.
-func judge(t *testing.T, path, value string, result rest.Result, refused, stored *int) bool {
+func (b *breaker) judge(t *testing.T, path, value string, result rest.Result) bool {
 	t.Helper()
 	body, err := result.Raw()
 	if err != nil {
-		if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) || strings.Contains(err.Error(), "metadata") && strings.HasPrefix(path, "status") {
+		other := strings.HasPrefix(path, "status") && strings.Contains(err.Error(), "metadata") // such as a stale version
+		if other || !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 			t.Errorf("%s = %s: %v, want a refusal of the field", path, value, err)
 		}
-		*refused++
+		b.refused.Add(1)
 		return false
 	}
-	*stored++
+	b.stored.Add(1)
 	var decoded v1alpha1.AgentPeer
 	if err := json.Unmarshal(body, &decoded); err != nil {
 		t.Errorf("%s = %s was stored, and Go cannot decode it: %v", path, value, err)
@@ -184,6 +201,8 @@ func bare(t *testing.T, server *apiserver.Server, namespace string, whole *unstr
 	t.Helper()
 	u := whole.DeepCopy()
 	u.SetNamespace(namespace)
+	u.SetName("")
+	u.SetGenerateName(whole.GetName() + "-")
 	if err := server.Client.Create(t.Context(), u); err != nil {
 		t.Fatalf("creating %q: %v", whole.GetName(), err)
 	}
