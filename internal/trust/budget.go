@@ -81,9 +81,9 @@ func (r Rounds) age(i int, at time.Time) int {
 	return int(max(at.Sub(end), 0)/time.Hour) + 1
 }
 
-// affords tells whether a round that may cost so much may start at that time and leave so much room in the 24 h. It reserves its worst cost or does not
-// start. Besides the limit of 24 h there is one for every shorter time, a third of the whole at once and the rest
-// evenly, so that a short budget spaces rounds and never bursts and goes silent.
+// affords tells whether a round that may cost so much may start at that time and leave so much room in the 24 h. It
+// reserves its worst cost or does not start. Besides the limit of 24 h there is one for every shorter time, a third of
+// the whole at once and the rest evenly, so that a short budget spaces rounds and never bursts and goes silent.
 func (r Rounds) affords(cost, room, perDay int, s share, at time.Time) bool {
 	if r.Spent(at)+cost+room > perDay {
 		return false

@@ -19,7 +19,6 @@ func Advance(p Peer, target string, r Round, policy Policy, now time.Time) (next
 	}
 	expired, early := Lapse(f.next, f.at)
 	f.next, f.transitions = expired, append(f.transitions, early...)
-	f.controlAsked = controlDue(f.next)
 	f.count()
 	f.reach()
 	f.claims()
@@ -72,14 +71,12 @@ func Retarget(p Peer, target string, now time.Time) (Peer, []Transition) {
 
 // fold is one round on its way into a Peer.
 type fold struct {
-	policy Policy
-	round  Round
-	at     time.Time // when the round ended
-	next   Peer
-	// controlAsked: the round was to ask the control whatever the stream did, so its pair is not chosen by failures.
-	controlAsked bool
-	unstable     bool
-	transitions  []Transition
+	policy      Policy
+	round       Round
+	at          time.Time // when the round ended
+	next        Peer
+	unstable    bool
+	transitions []Transition
 }
 
 // count keeps the account of rounds and tasks.

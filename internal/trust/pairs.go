@@ -83,7 +83,7 @@ func (f *fold) compare(rec *Record, obs Observation) {
 		}
 		return
 	}
-	if obs.Pair == nil || !f.controlAsked {
+	if obs.Pair == nil {
 		return
 	}
 	p.add(*obs.Pair)
