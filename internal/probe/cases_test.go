@@ -1,6 +1,9 @@
 package probe
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -69,7 +72,7 @@ func TestCasesFromTranscripts(t *testing.T) {
 		{name: "C03 with control B", pick: 2, rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamEmpty},
 		{name: "C04", rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamStateDivergesFromTask},
 		{name: "C05", rounds: 1, state: trust.Trusted, last: trust.Honored},
-		{name: "C08", rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamShapeViolation},
+		{name: "C08", rounds: 3, change: func(j *Job) { j.Target.Timing.Grace = time.Second }, state: trust.Demoted, reason: trust.ReasonStreamShapeViolation},
 		{name: "C22", rounds: 1, state: trust.Trusted, last: trust.Honored},
 		{name: "C25 -32004", pick: 1, rounds: 1, state: trust.Demoted, reason: trust.ReasonStreamingRefused},
 		{name: "C25 -32602", pick: 2, rounds: 3, state: trust.Unverified, reason: trust.ReasonProbeRejected, last: trust.Inconclusive},
@@ -254,6 +257,48 @@ func TestPlainHTTPToATLSPortOfCase100IsCardUnavailable(t *testing.T) {
 	u, _ := url.Parse(s.URL)
 	rep := runJob(t, jobFor(t, "http://"+u.Host, trust.Streaming))
 	check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonCardUnavailable})
+}
+
+func TestVersionOfCase43IsAMismatchOnlyWhereTheDeclaredOneIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		declared string
+		want     expectation
+	}{
+		{"1.0", expectation{outcome: trust.Diverged, reason: trust.ReasonProtocolGenerationMismatch}},
+		{"0.3", expectation{outcome: trust.Inconclusive, reason: trust.ReasonVersionNegotiationFailed}},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				_, _ = fmt.Fprintf(w, `{"name":"x","capabilities":{"streaming":true},
+					"supportedInterfaces":[{"url":"/a2a","protocolBinding":"JSONRPC","protocolVersion":%q}]}`, tc.declared)
+				return
+			}
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32009,"message":"version"}}`)
+		}))
+		rep := runJob(t, jobFor(t, s.URL, trust.Streaming))
+		o := check(t, rep, trust.Streaming, tc.want)
+		if o.Outcome == trust.Diverged && !(o.Explicit && o.Confirmed) {
+			t.Errorf("the refusal is to be explicit and confirmed: %+v", o)
+		}
+		s.Close()
+	}
+}
+
+func TestInterfaceWithoutAVersionIsAskedWhatItSpeaks(t *testing.T) {
+	for _, tc := range []struct {
+		speaks agent.Generation
+		legacy bool
+	}{{agent.V10, false}, {agent.V03, false}, {agent.V01, false}, {agent.V02, true}, {agent.V01, true}} {
+		a := agent.New(agent.Speaks(tc.speaks), agent.With(func(c *agent.Config) {
+			c.Card.Generation = agent.V10
+			c.Card.Interfaces = json.RawMessage(`[{"url":"/a2a","protocolBinding":"JSONRPC"}]`)
+			if tc.legacy {
+				c.Card.Generation, c.Card.Interfaces = agent.V01, nil
+			}
+		}))
+		rep := runJob(t, jobFor(t, a.Start(t), trust.Streaming))
+		check(t, rep, trust.Streaming, expectation{outcome: trust.Honored})
+	}
 }
 
 func TestSilenceOfCase90ThatAHopClosesInGoodOrderIsInterrupted(t *testing.T) {

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
@@ -81,6 +82,16 @@ func statusReason(status int) trust.Reason {
 		return trust.ReasonServerError
 	}
 	return trust.ReasonUnexpectedAnswer
+}
+
+// turnedAway says that an answer came with a status that means us and not the capability, whatever protocol body it carries: no
+// credentials, no permission, too many requests. It returns nil for every other.
+func turnedAway(status int, retry time.Duration) error {
+	switch status {
+	case 401, 402, 403, 407, 429:
+		return &wire.Error{Class: wire.ClassStatus, Status: status, RetryAfter: retry}
+	}
+	return nil
 }
 
 // wireError finds the *wire.Error in err, or makes one of an error of our own making.

@@ -98,6 +98,9 @@ func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Mes
 	defer cancel()
 	a, err := rpc.Send(ctx, m, s.config(wait))
 	t.EndAt = time.Since(t.Began)
+	if err == nil {
+		err = turnedAway(a.Status, a.RetryAfter)
+	}
 	if err != nil {
 		t.Fail = wireError(err)
 	} else {
@@ -119,6 +122,7 @@ func (s *session) account(rpc *wire.JSONRPC, t *tape, m wire.Message) {
 	if !first {
 		code = 0
 	}
+	s.retry = max(s.retry, retryAfter(t.Fail))
 	if !reachedHandler(t.Fail, code) {
 		return
 	}

@@ -8,6 +8,9 @@ import (
 // allowed says whether an interface may be asked at all: the card is hostile input, so its interfaces stay on the origin that the spec
 // names, or on one that the spec allows (C109).
 func (t *Target) allowed(u *url.URL) bool {
+	if t.Preference.FromEndpoint {
+		return true // the user named it
+	}
 	origin := originOf(u)
 	if strings.EqualFold(origin, originOf(t.URL)) {
 		return true

@@ -103,12 +103,19 @@ func (a *asking) shared(ctx context.Context, s *session) *exchange {
 		return a.exchange
 	}
 	deep := a.needs(trust.Lifecycle)
-	if a.r.declared(trust.Streaming) {
-		a.exchange = s.observeStreaming(ctx, deep, a.needs(trust.Streaming))
-	} else {
+	if !a.r.declared(trust.Streaming) {
 		a.exchange = s.observeControl(ctx, deep)
+		return a.exchange
 	}
-	return a.exchange
+	x := s.observeStreaming(ctx, deep, a.needs(trust.Streaming))
+	a.exchange = x
+	if x.one.sort == refused && x.control == nil && (deep || a.needs(trust.TaskRetrieval)) {
+		x.control = s.probeControl(ctx, s.job.Target.Fixtures.Message) // a refused stream costs no task and shows none
+	}
+	if t := x.followed(); t == x.control {
+		s.lookAfter(ctx, s.rpc, t, deep)
+	}
+	return x
 }
 
 // streamingBound: two streams, a control, and a stream picked up again or asked of a sibling dialect.

@@ -24,7 +24,9 @@ type contact struct {
 	usable bool
 	// refusal is set where the endpoint knows no method of the declared generation; it is what Streaming is charged with.
 	refusal *sight
-	retry   time.Duration
+	// code that it was refused with: -32601, or -32009 for the declared version itself.
+	code  int
+	retry time.Duration
 }
 
 // findInterface tries the card's interfaces in order until one is reached. Where none is, the first one's reason stands.
@@ -42,7 +44,7 @@ func (s *session) findInterface(ctx context.Context, list []card.Interface) cont
 		if tried++; tried > maxInterfaces {
 			break
 		}
-		c := s.tryInterface(ctx, in)
+		c := s.tryInterface(ctx, in, "")
 		if c.reach.Outcome == trust.Honored {
 			return c
 		}
@@ -54,25 +56,28 @@ func (s *session) findInterface(ctx context.Context, list []card.Interface) cont
 	return *first
 }
 
-// tryInterface asks one interface for a task that cannot exist. It never reaches the model.
-func (s *session) tryInterface(ctx context.Context, in card.Interface) contact {
-	c := contact{in: &in, usable: true, generation: declaredGeneration(in)}
-	s.speak(in, c.generation)
-	if in.Generation() == "" {
-		if failed := s.settleGeneration(ctx, &c); failed {
-			return c
-		}
-		s.speak(in, c.generation)
+// tryInterface asks one interface for a task that cannot exist. It never reaches the model. known is its generation where that has been
+// settled before.
+func (s *session) tryInterface(ctx context.Context, in card.Interface, known wire.Generation) contact {
+	c := contact{in: &in, usable: true, generation: wire.Generation(in.Generation())}
+	if c.generation == "" {
+		c.generation = known
 	}
+	if c.generation == "" && !s.settleGeneration(ctx, &c) {
+		return c
+	}
+	s.speak(in, c.generation)
 	if !s.job.CardAndTask || s.job.NoReach {
 		c.reach = honored(c.reach, "design 4.9", "the card was read; tasks are not part of reachability here")
 		return c
 	}
-	began := time.Now()
-	l := s.lookFor(ctx, newID(), began)
+	l := s.lookFor(ctx, newID(), time.Now())
 	c.reach, c.retry = judgeReach(l, c.generation), retryAfter(l.Fail)
-	if l.Code == codeMethodNotFound {
+	switch {
+	case l.Code == codeMethodNotFound:
 		s.doubtDialect(ctx, &c)
+	case l.Code == codeVersion && c.generation == wire.V10:
+		s.doubtVersion(ctx, &c)
 	}
 	return c
 }
@@ -84,32 +89,29 @@ func (s *session) lookFor(ctx context.Context, id string, began time.Time) look 
 	return answered(a, err, 0, time.Since(began))
 }
 
-// declaredGeneration is what the interface says of itself; 0.2 where it says nothing, to be settled by asking.
-func declaredGeneration(in card.Interface) wire.Generation {
-	if g := in.Generation(); g != "" {
-		return wire.Generation(g)
+// settleGeneration finds out what an interface without a version speaks, by asking the send method with empty params (wire reference 1).
+// Where it says nothing, nothing it speaks is a mismatch. ok is false where no dialect is known or the interface cannot be asked.
+func (s *session) settleGeneration(ctx context.Context, c *contact) (ok bool) {
+	order := []wire.Generation{wire.V10, wire.V02, wire.V01}
+	if c.in.Legacy {
+		order = []wire.Generation{wire.V02, wire.V01, wire.V10}
 	}
-	return wire.V02
-}
-
-// settleGeneration tells 0.1 from 0.2 where the card says nothing: message/send with empty params is -32601 only in 0.1 (wire reference
-// 1). failed says that the interface cannot be used.
-func (s *session) settleGeneration(ctx context.Context, c *contact) (failed bool) {
-	l := s.ping(ctx, s.rpc)
-	if l.Fail != nil {
-		c.reach, c.retry = judgeReach(l, c.generation), retryAfter(l.Fail)
-		return true
+	for _, g := range order {
+		s.speak(*c.in, g)
+		c.generation = g
+		l := s.ping(ctx, s.rpc)
+		if l.Fail != nil {
+			c.reach, c.retry = judgeReach(l, g), retryAfter(l.Fail)
+			return false
+		}
+		if l.Code != codeMethodNotFound {
+			return true
+		}
 	}
-	if l.Code != codeMethodNotFound {
-		return false
-	}
-	if s.knows(ctx, s.dialect(s.in, wire.V01)) == nil {
-		c.generation = wire.V01
-		return false
-	}
-	m := s.mismatch(ctx, l)
-	s.refuse(c, m)
-	return true
+	c.generation = order[0]
+	s.speak(*c.in, c.generation)
+	s.refuse(c, codeMethodNotFound, noMethod())
+	return false
 }
 
 // doubtDialect: GetTask is unknown. That is a gateway without task operations if the send method is known (C85), and else an endpoint that
@@ -121,16 +123,27 @@ func (s *session) doubtDialect(ctx context.Context, c *contact) {
 		c.reach.Warnings = []trust.Reason{trust.ReasonTaskOpsUnavailable}
 		return
 	}
-	s.refuse(c, s.mismatch(ctx, *unknown))
+	s.refuse(c, codeMethodNotFound, s.mismatch(ctx, *unknown))
 }
 
-// refuse notes that the interface knows no method of its declared generation.
-func (s *session) refuse(c *contact, m sight) {
-	if m.sort != refused {
-		c.reach = unlearned(trust.Observation{Rule: m.rule}, m.reason, m.text)
+// doubtVersion: the endpoint does not support the very version that its card declares, which is the one we send (C43). That is the peer's
+// own word, if the send method says so too.
+func (s *session) doubtVersion(ctx context.Context, c *contact) {
+	if l := s.ping(ctx, s.rpc); l.Code != codeVersion {
 		return
 	}
-	c.refusal = &m
+	text := "the card declares 1.0, and the endpoint says that this version is not supported"
+	if g := s.sibling(ctx); g != "" {
+		text += "; it speaks " + string(g)
+	}
+	s.refuse(c, codeVersion, saw(refused, trust.ReasonProtocolGenerationMismatch, "C43", "%s", text).on(lifecycle.Card))
+}
+
+// refuse notes that the interface refuses its declared dialect, if that is what m says.
+func (s *session) refuse(c *contact, code int, m sight) {
+	if m.sort == refused {
+		c.refusal, c.code = &m, code
+	}
 	c.reach = unlearned(trust.Observation{Rule: m.rule}, m.reason, m.text)
 }
 
@@ -184,7 +197,11 @@ func (s *session) mismatch(ctx context.Context, own look) sight {
 		return saw(refused, trust.ReasonProtocolGenerationMismatch, "C37",
 			"the card declares %s, whose methods are not found; the endpoint speaks %s", s.generation(), g).on(lifecycle.Card)
 	}
-	return saw(refused, trust.ReasonMethodNotFound, "C35", "every A2A method is not found, in every dialect").on(lifecycle.Card)
+	return noMethod()
+}
+
+func noMethod() sight {
+	return saw(refused, trust.ReasonMethodNotFound, "C35", "no A2A method is found, in any dialect").on(lifecycle.Card)
 }
 
 // judgeReach says what the answer to a question for a task that cannot exist tells (wire reference 7.1): any answer of the protocol is a

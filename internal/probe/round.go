@@ -114,7 +114,7 @@ func (r *round) findInterface(ctx context.Context, s *session) bool {
 func (r *round) reachKnown(ctx context.Context, s *session) {
 	k := r.job.Known
 	r.claims = k.Claims
-	r.contact = s.tryInterface(ctx, k.Interface)
+	r.contact = s.tryInterface(ctx, k.Interface, k.Generation)
 	r.reach = r.contact.reach
 }
 
@@ -140,25 +140,25 @@ func (r *round) reachCard(ctx context.Context, s *session) bool {
 	return true
 }
 
-// confirmRefusal asks an endpoint that knows no method of its declared dialect again, on a new connection and not before Timing.Repeat,
+// confirmRefusal asks an endpoint that refuses its declared dialect again, on a new connection and not before Timing.Repeat,
 // and charges Streaming with it where that is declared (C35, C37).
 func (r *round) confirmRefusal(ctx context.Context, s *session) {
 	m := r.contact.refusal
-	unknown := fmt.Sprintf("error %d", codeMethodNotFound)
-	o := trust.Observation{Capability: trust.Streaming, Explicit: true, Observed: []string{"GetTask:" + unknown, "send:" + unknown}}
+	refusedWith := fmt.Sprintf("error %d", r.contact.code)
+	o := trust.Observation{Capability: trust.Streaming, Explicit: true, Observed: []string{"GetTask:" + refusedWith, "send:" + refusedWith}}
 	o = diverged(o, m.reason, m.basis, m.rule, m.text)
 	fresh := s.fresh()
 	defer fresh.Client.Close()
 	if pause(ctx, s.timing.Repeat) {
-		again := s.knows(ctx, fresh)
+		again := s.ping(ctx, fresh)
 		switch {
-		case again == nil:
-			r.reach = unlearned(r.reach, trust.ReasonReplicaInconsistency, m.text+"; on a new connection they were")
-			return
-		case again.Fail == nil:
+		case again.Code == r.contact.code:
 			o.Confirmed, r.unusable = true, true
 			o.Message += "; again on a new connection"
-			o.Observed = append(o.Observed, "again:send:"+unknown)
+			o.Observed = append(o.Observed, "again:send:"+refusedWith)
+		case again.Fail == nil:
+			r.reach = unlearned(r.reach, trust.ReasonReplicaInconsistency, m.text+"; on a new connection it is otherwise")
+			return
 		}
 	}
 	if r.job.Kind == trust.Behavior && r.asked(trust.Streaming) && r.declared(trust.Streaming) {
@@ -244,6 +244,7 @@ func (r *round) report(s *session) Report {
 	}
 	if s != nil {
 		rep.Round.Tasks = s.ledger.spent()
+		rep.RetryAfter = max(rep.RetryAfter, s.retry)
 	}
 	return rep
 }

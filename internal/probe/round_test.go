@@ -47,7 +47,7 @@ func TestRoundThatIsCalledOffEndsSoonAndCancelsItsTasks(t *testing.T) {
 	defer cancel()
 	done := make(chan Report, 1)
 	go func() { done <- Run(ctx, Env{}, job) }()
-	waitFor(t, func() bool { return a.Counts().Tasks == 1 })
+	waitFor(t, func() bool { return a.Counts().Requests["GetTask"] == 2 }) // reachability, and the first look beside the stream
 	began := time.Now()
 	cancel()
 	rep := <-done

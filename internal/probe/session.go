@@ -20,6 +20,8 @@ type session struct {
 	in     card.Interface
 	rpc    *wire.JSONRPC
 	ledger ledger
+	// retry is the longest that the peer asked us to wait.
+	retry time.Duration
 }
 
 // open makes the session's client. It opens no connection yet.

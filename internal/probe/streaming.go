@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
@@ -199,13 +200,11 @@ func endsAt(t *tape) time.Duration {
 	return m.At
 }
 
-// missing: the last answer was TaskNotFound, or under another id, though the stream shows the task active.
+// missing: an answer was TaskNotFound, or under another id, though the stream shows the task active.
 func missing(t *tape) bool {
-	if len(t.Looks) == 0 {
-		return false
-	}
-	l := t.Looks[len(t.Looks)-1]
-	return l.Open && (l.Code == codeTaskNotFound || l.Code == 0 && l.Fail == nil && l.ID != t.TaskID())
+	return slices.ContainsFunc(t.Looks, func(l look) bool {
+		return l.Open && (l.Code == codeTaskNotFound || l.Code == 0 && l.Fail == nil && l.ID != t.TaskID())
+	})
 }
 
 // shownElsewhere: the last answers of GetTask, given while the stream was open, all show a settled state; since when.

@@ -47,6 +47,10 @@ func (s *session) stream(ctx context.Context, rpc *wire.JSONRPC, open func(conte
 	defer st.Close()
 	w.opened(st)
 	if st.Unary != nil {
+		if err := turnedAway(st.Unary.Status, st.Unary.RetryAfter); err != nil {
+			w.tape.Fail, w.tape.EndAt = wireError(err), w.now()
+			return w.tape
+		}
 		w.event(st.Unary.Event)
 		return w.tape
 	}
@@ -202,6 +206,9 @@ func (s *session) cancelTask(ctx context.Context, rpc *wire.JSONRPC, began time.
 
 func answered(a *wire.Answer, err error, asked, at time.Duration) look {
 	l := look{Asked: asked, At: at}
+	if err == nil {
+		err = turnedAway(a.Status, a.RetryAfter)
+	}
 	if err != nil {
 		l.Fail = wireError(err)
 		return l
