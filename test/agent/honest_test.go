@@ -161,6 +161,14 @@ func TestFollowUpContinuesTheTaskThatAsked(t *testing.T) {
 	})
 }
 
+func TestNothingIsAskedOfACallerWhoSaysItAll(t *testing.T) {
+	perGeneration(t, func(t *testing.T, _ *agent.Agent, p *peer) {
+		if got := state(p.call("send", p.message("book a trip to Oslo", ""))); got != "completed" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
 func TestFollowUpByStreamShowsTheTaskGoOn(t *testing.T) {
 	perGeneration(t, func(t *testing.T, _ *agent.Agent, p *peer) {
 		first := p.stream("stream", p.message("book a trip", ""))

@@ -2,7 +2,7 @@
 // nobody here wrote.
 //
 // Each server is a process on a loopback port with the script of test/agent: "ping" is answered with "pong", "count ..."
-// works long and can be canceled, "book ..." asks back and continues. `make sdk` (test/sdk/build.sh) builds them into
+// works long and can be canceled, "book ..." asks where to unless told, and continues. `make sdk` (test/sdk/build.sh) builds them into
 // bin/sdk; AGENTPEER_SDK_PEERS names another folder. The sources stand beside this file, each with its own module or
 // package file, so that the main module depends on none of them.
 //

@@ -227,6 +227,11 @@ func TestPeerHoldsAnHonestConversation(t *testing.T) {
 				t.Error("a message to a terminal task was taken")
 			}
 		})
+		t.Run("nothing is asked of a caller who says it all", func(t *testing.T) {
+			if task, code := c.in(t).call("send", c.message("book a trip to Oslo", "")); state(task) != "completed" {
+				t.Errorf("%v %s", task, code)
+			}
+		})
 		t.Run("the answer to a question can be streamed too", func(t *testing.T) {
 			c := c.in(t)
 			task, code := c.call("send", c.message("book a trip", ""))

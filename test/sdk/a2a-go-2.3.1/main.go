@@ -68,7 +68,8 @@ func card(endpoint string) *a2a.AgentCard {
 	}
 }
 
-// executor follows the script of test/agent: "count" works long, "book" asks back, anything else is answered with "pong".
+// executor follows the script of test/agent: "count" works long, "book" asks back unless it says where
+// to, anything else is answered with "pong".
 type executor struct{}
 
 // teller publishes events; each method says whether to go on.
@@ -97,7 +98,7 @@ func (executor) Execute(ctx context.Context, in *a2asrv.ExecutorContext) iter.Se
 		}
 		text := words(in.Message)
 		switch {
-		case in.StoredTask != nil:
+		case in.StoredTask != nil, strings.HasPrefix(text, "book") && strings.Contains(text, " to "):
 			t.answer("booked")
 		case strings.HasPrefix(text, "count"):
 			t.count(ctx)

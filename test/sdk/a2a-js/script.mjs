@@ -1,5 +1,5 @@
 // What every peer here does with a message, whatever its SDK: the script of test/agent.
-// "count ..." works long and can be canceled, "book ..." asks back, anything else is answered with "pong".
+// "count ..." works long and can be canceled, "book ..." asks back unless it says where to, anything else is answered with "pong".
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -19,10 +19,10 @@ export class Script {
       say.status('working');
       const verb = known ? 'answer' : text.trim().toLowerCase();
       if (verb.startsWith('count')) await this.count(taskId, say);
-      else if (verb.startsWith('book')) say.status('input-required', 'Where to?');
+      else if (verb.startsWith('book') && !verb.includes(' to ')) say.status('input-required', 'Where to?');
       else {
         await sleep(5);
-        say.artifact(known ? 'booked' : 'pong', false, true);
+        say.artifact(known || verb.startsWith('book') ? 'booked' : 'pong', false, true);
         say.status('completed');
       }
     } finally {
