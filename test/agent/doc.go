@@ -7,8 +7,8 @@
 //	a := agent.New(agent.Speaks(agent.V03), agent.Is("zombie-cancel"))
 //	url := a.Start(t)
 //
-// What it does with a message depends on the message's text (script.go): "count ..." works long, "book ..." asks back unless told where to,
-// anything else is answered with "pong". Every lie and every legal oddity is a quirk (quirks.go), a name for a setting of
+// What it does with a message depends on the message's text (script.go): "count ..." works long, "book ..." asks back
+// unless told where to, anything else is answered with "pong". Every lie and every legal oddity is a quirk (quirks.go), a name for a setting of
 // Config; quirks combine freely. Presets (presets.go) are the agents of the demo, made of quirks.
 //
 // What was asked of an agent and what became of its tasks can be read with Counts, Tasks and Requests, or over HTTP at
