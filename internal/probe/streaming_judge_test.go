@@ -1,0 +1,223 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentpeer/agentpeer/client/lifecycle"
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// The judges are pure: these tables hold their rules against tapes written by hand, with the default timing and no clock.
+
+const ms, s = time.Millisecond, time.Second
+
+var began = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// stream makes a tape of states at one second's distance, ended in good order 100 ms after the last.
+func stream(states ...lifecycle.State) *tape {
+	t := &tape{Generation: wire.V03, Began: began, Streamed: true, End: wire.EndOrderly}
+	for i, st := range states {
+		at := time.Duration(i) * s
+		t.Marks = append(t.Marks, mark{At: at, Last: at, Count: 1, Kind: wire.KindStatus, TaskID: "t1", State: st})
+		t.Events++
+		t.EndAt = at + 100*ms
+	}
+	// The peer's clock is ours, known to a tenth of a second.
+	t.Clock = clock{known: true, low: -50 * ms, high: 50 * ms}
+	return t
+}
+
+// told adds an answer of GetTask, given at this offset. While the stream is open if before its end.
+func (t *tape) told(at time.Duration, st lifecycle.State, stamp time.Duration) *tape {
+	l := look{Asked: at - 10*ms, At: at, ID: "t1", Kind: wire.KindTask, State: st, Open: at < t.EndAt}
+	if stamp > 0 {
+		l.Stamp = began.Add(stamp)
+	}
+	t.Looks = append(t.Looks, l)
+	return t
+}
+
+func (t *tape) but(change func(*tape)) *tape { change(t); return t }
+
+func TestOneStreamAndItsCrossChecks(t *testing.T) {
+	const (
+		submitted, working, completed = lifecycle.Submitted, lifecycle.Working, lifecycle.Completed
+		asks                          = lifecycle.InputRequired
+	)
+	for story, tc := range map[string]struct {
+		tape   *tape
+		sort   sort
+		reason trust.Reason
+	}{
+		"reaches a terminal state":                          {stream(submitted, working, completed), good, trust.ReasonHonored},
+		"is one finished task":                              {stream(completed), good, trust.ReasonHonored},
+		"ends with a question":                              {stream(working, asks), good, trust.ReasonHonored},
+		"asks, works on and completes":                      {stream(working, asks, working, completed), good, trust.ReasonHonored},
+		"fails, and says so":                                {stream(working, lifecycle.Failed), good, trust.ReasonHonored},
+		"completes, though the store is stale":              {stream(working, completed).told(1200*ms, working, 0).told(4*s, working, 0).told(7*s, working, 0), good, trust.ReasonHonored},
+		"withholds an end that GetTask shows at once":       {stream(working).told(120*ms, completed, 0), bad, trust.ReasonStreamClosedWithoutTerminalState},
+		"withholds an end by the task's own time":           {stream(submitted, working).told(5*s, completed, 900*ms), bad, trust.ReasonStreamClosedWithoutTerminalState},
+		"withholds a question":                              {stream(working).told(120*ms, asks, 0), bad, trust.ReasonStreamClosedWithoutTerminalState},
+		"is cut and the task ends later by its own time":    {stream(working).told(500*ms, completed, 400*ms), unsure, trust.ReasonStreamInterrupted},
+		"is cut and the task goes on":                       {stream(working).told(120*ms, working, 0).told(1200*ms, working, 0), unsure, trust.ReasonStreamInterrupted},
+		"is cut and the task ends before the second look":   {stream(working).told(120*ms, working, 0).told(1200*ms, completed, 0), unsure, trust.ReasonStreamInterrupted},
+		"is cut and GetTask answers too late to tell":       {stream(working).told(3*s, completed, 0), unsure, trust.ReasonStreamInterrupted},
+		"is cut and nobody can say more":                    {stream(working), unsure, trust.ReasonStreamInterrupted},
+		"ends by reset though the task is over":             {stream(working).told(120*ms, completed, 0).but(func(t *tape) { t.End = wire.EndReset }), unsure, trust.ReasonStreamInterrupted},
+		"is delimited by closing, so the end tells nothing": {stream(working).told(120*ms, completed, 0).but(func(t *tape) { t.End = wire.EndCloseDelimited }), unsure, trust.ReasonStreamInterrupted},
+		"outgrows a limit":                                  {stream(working).but(func(t *tape) { t.End = wire.EndTooLarge }), unsure, trust.ReasonUnexpectedAnswer},
+		"stays open and hides an end for longer than grace": {stream(working).but(func(t *tape) {
+			t.EndAt, t.Left, t.LeftAt, t.End = 12*s, leftWithheld, 12*s, wire.EndOurs
+		}).told(1*s, completed, 0).told(11*s, completed, 0), bad, trust.ReasonStreamStateDivergesFromTask},
+		"shows an end within the grace": {stream(working).but(func(t *tape) { t.EndAt = 3 * s }).told(1*s, completed, 900*ms).but(func(t *tape) {
+			t.Marks = append(t.Marks, mark{At: 2 * s, Last: 2 * s, Count: 1, Kind: wire.KindStatus, TaskID: "t1", State: completed})
+		}), good, trust.ReasonHonored},
+		"stays open while GetTask changes its mind": {stream(working).but(func(t *tape) {
+			t.EndAt, t.Left, t.LeftAt, t.End = 90*s, leftDeadline, 90*s, wire.EndOurs
+		}).told(1*s, completed, 0).told(11*s, working, 0), unsure, trust.ReasonProbeDeadlineExceeded},
+		"is silent, and so is the task, to the deadline": {stream(working).but(func(t *tape) {
+			t.EndAt, t.Left, t.LeftAt, t.End = 90*s, leftDeadline, 90*s, wire.EndOurs
+		}).told(31*s, working, 0).told(89*s, working, 0), unsure, trust.ReasonStuck},
+		"is read after we hung up (C91)": {stream(working).but(func(t *tape) {
+			t.EndAt, t.Left, t.LeftAt, t.End = 1*s, leftDeadline, 1*s, wire.EndOurs
+		}).told(2*s, completed, 500*ms), unsure, trust.ReasonProbeDeadlineExceeded},
+		"ends with an error after working": {stream(working).but(func(t *tape) {
+			t.Marks = append(t.Marks, mark{At: 50 * ms, Last: 50 * ms, Count: 1, Kind: wire.KindError, Code: codeInternal})
+		}).told(120*ms, completed, 0), unsure, trust.ReasonAgentFailing},
+		"says final at working, and the task goes on": {stream(working).but(func(t *tape) {
+			yes := true
+			t.Marks[0].Final = &yes
+		}).told(120*ms, working, 0), unsure, trust.ReasonStreamInterrupted},
+		"is empty":                             {stream().but(func(t *tape) { t.EndAt = 200 * ms }), bad, trust.ReasonStreamEmpty},
+		"is empty, closed after an idle limit": {stream().but(func(t *tape) { t.EndAt = 60 * s }), unsure, trust.ReasonStreamInterrupted},
+		"is empty and still open":              {stream().but(func(t *tape) { t.Left, t.LeftAt = leftDeadline, 90*s }), unsure, trust.ReasonNoFirstEvent},
+		"is empty and broken":                  {stream().but(func(t *tape) { t.End = wire.EndReset }), unsure, trust.ReasonStreamInterrupted},
+		"is good under another media type":     {stream(working, completed).but(func(t *tape) { t.WrongType = true }), bad, trust.ReasonWrongStreamMediaType},
+		"is cut under another media type":      {stream(working).but(func(t *tape) { t.WrongType = true }), unsure, trust.ReasonStreamInterrupted},
+		"brings another task that GetTask disowns": {stream(working, completed).but(func(t *tape) {
+			t.Marks[1].TaskID, t.Strange = "t2", &look{Code: codeTaskNotFound}
+		}), bad, trust.ReasonForeignTaskInStream},
+		"brings another task that GetTask knows": {stream(working, completed).but(func(t *tape) {
+			t.Marks[1].TaskID, t.Strange = "t2", &look{ID: "t2", State: completed}
+		}), unsure, trust.ReasonTaskIdentityUnstable},
+		"brings another task and GetTask cannot be asked": {stream(working, completed).but(func(t *tape) { t.Marks[1].TaskID = "t2" }), unsure, trust.ReasonTaskIdentityUnstable},
+	} {
+		t.Run(story, func(t *testing.T) {
+			got := judgeStream(tc.tape, DefaultTiming())
+			if got.sort != tc.sort || got.reason != tc.reason {
+				t.Errorf("a stream that %s is %s %s, want %s %s: %s", story, got.sort, got.reason, tc.sort, tc.reason, got.text)
+			}
+			if got.text == "" || got.rule == "" || got.sort == bad && got.basis == "" {
+				t.Errorf("a sight needs its text, rule and, if bad, basis: %+v", got)
+			}
+		})
+	}
+}
+
+// One code means one thing, whatever place it stands in (C25, C26), and different things in different generations.
+func TestErrorBeforeTheFirstEvent(t *testing.T) {
+	for _, tc := range []struct {
+		code   int
+		gen    wire.Generation
+		sort   sort
+		reason trust.Reason
+	}{
+		{-32004, wire.V10, refused, trust.ReasonStreamingRefused},
+		{-32601, wire.V03, refused, trust.ReasonStreamingRefused},
+		{-32006, wire.V01, refused, trust.ReasonStreamingRefused},
+		{-32006, wire.V03, unsure, trust.ReasonAgentFailing},
+		{-32603, wire.V10, unsure, trust.ReasonAgentFailing},
+		{-32000, wire.V03, unsure, trust.ReasonAgentFailing},
+		{-32602, wire.V10, unsure, trust.ReasonProbeRejected},
+		{-32005, wire.V10, unsure, trust.ReasonProbeRejected},
+		{-32054, wire.V03, unsure, trust.ReasonProbeRejected},
+		{-32009, wire.V10, unsure, trust.ReasonVersionNegotiationFailed},
+		{-32009, wire.V01, unsure, trust.ReasonAgentFailing},
+		{-32007, wire.V01, unsure, trust.ReasonAuthenticationRequired},
+		{-32008, wire.V01, unsure, trust.ReasonPermissionDenied},
+		{-32010, wire.V01, unsure, trust.ReasonRateLimited},
+		{-31401, wire.V10, unsure, trust.ReasonAuthenticationRequired},
+		{-31403, wire.V10, unsure, trust.ReasonPermissionDenied},
+	} {
+		for _, streamed := range []bool{true, false} {
+			tape := &tape{Generation: tc.gen, Streamed: streamed, End: wire.EndOrderly, Marks: []mark{{Kind: wire.KindError, Code: tc.code, Count: 1}}}
+			if got := judgeStream(tape, DefaultTiming()); got.sort != tc.sort || got.reason != tc.reason {
+				t.Errorf("%d in %s (streamed: %v) is %s %s, want %s %s", tc.code, tc.gen, streamed, got.sort, got.reason, tc.sort, tc.reason)
+			}
+		}
+	}
+}
+
+func TestFrame(t *testing.T) {
+	badOne := saw(bad, trust.ReasonStreamEmpty, "C03", "empty").on(lifecycle.Card)
+	goodOne := saw(good, trust.ReasonHonored, "", "fine")
+	unsureOne := saw(unsure, trust.ReasonStreamInterrupted, "", "cut")
+	no := saw(refused, trust.ReasonStreamingRefused, "C25", "no").on(lifecycle.Card)
+	works := &tape{Marks: []mark{{Kind: wire.KindTask, TaskID: "t1", State: lifecycle.Completed}}}
+	fails := &tape{Marks: []mark{{Kind: wire.KindError, Code: codeInternal}}}
+	for story, tc := range map[string]struct {
+		x         exchange
+		outcome   trust.Outcome
+		reason    trust.Reason
+		pair      *trust.Pair
+		confirmed bool
+	}{
+		"good":                                   {exchange{one: goodOne}, trust.Honored, trust.ReasonHonored, nil, false},
+		"good beside a control that works":       {exchange{one: goodOne, control: works}, trust.Honored, trust.ReasonHonored, &trust.Pair{}, false},
+		"good beside a control that fails":       {exchange{one: goodOne, control: fails}, trust.Honored, trust.ReasonHonored, &trust.Pair{ControlFailed: true}, false},
+		"bad twice, the control works":           {exchange{one: badOne, control: works, second: works, two: badOne}, trust.Diverged, trust.ReasonStreamEmpty, &trust.Pair{StreamFailed: true}, false},
+		"bad twice, the control fails":           {exchange{one: badOne, control: fails, second: works, two: badOne}, trust.Inconclusive, trust.ReasonAgentFailing, &trust.Pair{StreamFailed: true, ControlFailed: true}, false},
+		"bad, then good":                         {exchange{one: badOne, control: works, second: works, two: goodOne}, trust.Inconclusive, trust.ReasonStreamIntermittent, &trust.Pair{StreamFailed: true}, false},
+		"bad, then unsure":                       {exchange{one: badOne, control: works, second: works, two: unsureOne}, trust.Inconclusive, trust.ReasonStreamInterrupted, &trust.Pair{StreamFailed: true}, false},
+		"bad, then refused":                      {exchange{one: badOne, control: works, second: works, two: no}, trust.Diverged, trust.ReasonStreamEmpty, &trust.Pair{StreamFailed: true}, false},
+		"refused twice":                          {exchange{one: no, second: works, two: no}, trust.Diverged, trust.ReasonStreamingRefused, nil, true},
+		"refused twice though the control fails": {exchange{one: no, control: fails, second: works, two: no}, trust.Diverged, trust.ReasonStreamingRefused, nil, true},
+		"refused once, our time was up":          {exchange{one: no}, trust.Diverged, trust.ReasonStreamingRefused, nil, false},
+		"refused, then good":                     {exchange{one: no, second: works, two: goodOne}, trust.Inconclusive, trust.ReasonStreamIntermittent, nil, false},
+		"refused, then bad":                      {exchange{one: no, second: works, two: badOne}, trust.Inconclusive, trust.ReasonReplicaInconsistency, nil, false},
+		"unsure":                                 {exchange{one: unsureOne, control: works}, trust.Inconclusive, trust.ReasonStreamInterrupted, nil, false},
+	} {
+		t.Run(story, func(t *testing.T) {
+			got := frame(&tc.x)
+			if got.Outcome != tc.outcome || got.Reason != tc.reason || got.Confirmed != tc.confirmed {
+				t.Errorf("%s: %s %s (confirmed: %v), want %s %s (%v)", story, got.Outcome, got.Reason, got.Confirmed, tc.outcome, tc.reason, tc.confirmed)
+			}
+			if (got.Pair == nil) != (tc.pair == nil) || got.Pair != nil && *got.Pair != *tc.pair {
+				t.Errorf("%s: the pair is %+v, want %+v", story, got.Pair, tc.pair)
+			}
+		})
+	}
+}
+
+func TestClockOfThePeer(t *testing.T) {
+	at := began
+	c := clock{}.see(at, at.Add(100*ms), at.Add(-400*ms).Truncate(time.Second))
+	for story, tc := range map[string]struct {
+		stamp time.Time
+		want  order
+	}{
+		"long before":                        {at.Add(-3*s + ms), before},
+		"long after":                         {at.Add(2*s + ms), after},
+		"within what a Date header leaves":   {at.Add(-100 * ms), unordered},
+		"none":                               {time.Time{}, unordered},
+		"a whole second that may be later":   {at.Add(-1 * s), unordered},
+		"a whole second that is well before": {at.Add(-3 * s), before},
+	} {
+		if got := c.compare(tc.stamp, at); got != tc.want {
+			t.Errorf("a stamp that is %s compares as %d, want %d (offset %s to %s)", story, got, tc.want, c.low, c.high)
+		}
+	}
+	if (clock{}).compare(at, at) != unordered {
+		t.Error("a clock never seen orders nothing")
+	}
+	narrowed := c.see(at.Add(s), at.Add(s+10*ms), at.Add(s-400*ms).Truncate(time.Second))
+	if narrowed.high-narrowed.low > c.high-c.low {
+		t.Errorf("two readings that agree narrow the bounds: %s to %s", narrowed.low, narrowed.high)
+	}
+	wild := c.see(at, at, at.Add(time.Hour))
+	if wild.high < time.Hour-s || wild.low > c.low {
+		t.Errorf("readings that cannot both be true widen the bounds: %s to %s", wild.low, wild.high)
+	}
+}
