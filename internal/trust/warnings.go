@@ -28,5 +28,5 @@ const (
 	WarnStreamEndedWithError        Reason = "StreamEndedWithError"            // an error as the last frame after a proper end
 )
 
-// NotDeclared is the reason of a capability that the card does not declare: it is not asked for, and costs nothing.
+// ReasonNotDeclared is the reason of a capability that the card does not declare: it is not asked for, and costs nothing.
 const ReasonNotDeclared Reason = "NotDeclared"
