@@ -1,0 +1,80 @@
+package probe
+
+import (
+	"github.com/agentpeer/agentpeer/internal/trust"
+)
+
+// streaming turns the exchange into the observation of Streaming.
+func (x *exchange) streaming() trust.Observation {
+	o := frame(x)
+	o.Capability = trust.Streaming
+	o.Warnings = append(o.Warnings, x.one.warnings...)
+	if x.resubscribed {
+		o.Warnings = append(o.Warnings, trust.WarnResubscribable)
+	}
+	o.Warnings = unique(o.Warnings)
+	o.Observed = x.account()
+	return o
+}
+
+// frame weighs the first stream against the control and the second stream (design 4.2).
+func frame(x *exchange) trust.Observation {
+	o := trust.Observation{Rule: x.one.rule}
+	c := judgeControl(x.control)
+	o.ControlFailed = x.control != nil && !c.works
+	switch x.one.sort {
+	case good:
+		o.Pair = pair(x.control, false, c)
+		return honored(o, x.one.rule, "asked for a stream: "+x.one.text)
+	case unsure:
+		return unlearned(o, x.one.reason, x.one.text)
+	case refused:
+		return frameRefused(o, x)
+	}
+	o.Pair = pair(x.control, true, c)
+	switch {
+	case x.paired && !c.works:
+		return unlearned(o, c.reason, x.one.text+"; the single-shot control failed too: "+c.text)
+	case x.paired:
+		o.Rule = "design 4.2"
+		return unlearned(o, trust.ReasonStreamIntermittent, x.one.text+"; compared with the single-shot control, which "+c.text)
+	case x.second == nil || x.two.sort == unsure:
+		reason := trust.ReasonProbeDeadlineExceeded
+		if x.second != nil {
+			reason = x.two.reason
+		}
+		return unlearned(o, reason, x.one.text+"; the second stream could not tell")
+	case x.two.sort == good:
+		o.Rule = "design 4.2"
+		return unlearned(o, trust.ReasonStreamIntermittent, x.one.text+"; a second stream was good")
+	case !c.works:
+		return unlearned(o, c.reason, x.one.text+"; the single-shot control failed too: "+c.text)
+	}
+	o.Message = x.one.text
+	return diverged(o, x.one.reason, x.one.basis, x.one.rule, x.one.text+"; again on a second stream, while single-shot "+c.text)
+}
+
+// frameRefused: an explicit refusal needs no control and no third round, only the peer's word twice.
+func frameRefused(o trust.Observation, x *exchange) trust.Observation {
+	if x.second == nil {
+		o.Explicit = true
+		return diverged(o, x.one.reason, x.one.basis, x.one.rule, x.one.text)
+	}
+	switch x.two.sort {
+	case refused:
+		o.Explicit, o.Confirmed = true, true
+		return diverged(o, x.one.reason, x.one.basis, x.one.rule, x.one.text+"; again on a new connection")
+	case good:
+		return unlearned(o, trust.ReasonStreamIntermittent, x.one.text+"; a second stream on a new connection was good")
+	case bad:
+		return unlearned(o, trust.ReasonReplicaInconsistency, x.one.text+"; on a new connection: "+x.two.text)
+	}
+	return unlearned(o, x.two.reason, x.one.text+"; on a new connection: "+x.two.text)
+}
+
+func pair(control *tape, streamFailed bool, c controlSight) *trust.Pair {
+	if control == nil {
+		return nil
+	}
+	return &trust.Pair{StreamFailed: streamFailed, ControlFailed: !c.works}
+}
