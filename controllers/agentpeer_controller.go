@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"net/netip"
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
-	applyv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/internal/probe"
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
@@ -33,6 +31,8 @@ const (
 	again = 5 * time.Second
 	// longest is the longest time that a peer is left alone.
 	longest = 10 * time.Hour
+	// longestRetry bounds the pause that a peer can ask for (Retry-After).
+	longestRetry = 24 * time.Hour
 )
 
 // AgentPeerReconciler brings AgentPeers to a verdict. Fill the exported fields, then call SetupWithManager.
@@ -152,11 +152,8 @@ func (r *AgentPeerReconciler) gather(ctx context.Context, peer *trustv1alpha1.Ag
 // write applies status in one forced server-side apply, for the very version that it was computed from: if anything was
 // changed meanwhile the API server refuses, and everything is computed again.
 func (r *AgentPeerReconciler) write(ctx context.Context, peer *trustv1alpha1.AgentPeer, status trustv1alpha1.AgentPeerStatus, mem *remembered) error {
-	config, err := applyConfiguration(peer, status)
-	if err != nil {
-		return err
-	}
-	err = r.Status().Apply(ctx, config, FieldOwner, client.ForceOwnership)
+	applied := newStatusApply(peer, status)
+	err := r.Status().Apply(ctx, applied, FieldOwner, client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
 		return nil // gone; its deletion wakes us
 	}
@@ -164,24 +161,8 @@ func (r *AgentPeerReconciler) write(ctx context.Context, peer *trustv1alpha1.Age
 		return fmt.Errorf("applying the status of AgentPeer %q: %w", key(peer), err)
 	}
 	r.Metrics.writes.Inc()
-	if config.ObjectMetaApplyConfiguration != nil && config.ResourceVersion != nil {
-		mem.version = *config.ResourceVersion
-	}
+	mem.version = applied.version()
 	return nil
-}
-
-// applyConfiguration is what is applied: name, version and status. A field that is left out is given up.
-func applyConfiguration(peer *trustv1alpha1.AgentPeer, status trustv1alpha1.AgentPeerStatus) (*applyv1alpha1.AgentPeerApplyConfiguration, error) {
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return nil, fmt.Errorf("encoding status: %w", err)
-	}
-	var s applyv1alpha1.AgentPeerStatusApplyConfiguration
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, fmt.Errorf("encoding status: %w", err)
-	}
-	return applyv1alpha1.AgentPeer(peer.Name, peer.Namespace).
-		WithUID(peer.UID).WithResourceVersion(peer.ResourceVersion).WithStatus(&s), nil
 }
 
 // take remembers what is known now and takes the report over from the Runner.
@@ -193,6 +174,7 @@ func (r *AgentPeerReconciler) take(f facts, v verdict, mem *remembered) {
 	if f.report == nil {
 		return
 	}
+	mem.pause = pause{target: f.report.Target, until: f.now.Add(min(max(f.report.RetryAfter, 0), longestRetry))}
 	if v.outcome != roundDiscarded {
 		mem.card.learn(f.report)
 	}
@@ -228,6 +210,9 @@ func (r *AgentPeerReconciler) dispatch(f facts, v verdict, mem *remembered) time
 	mem.missingSince = time.Time{}
 	if v.plan.At.IsZero() || v.plan.At.After(f.now) {
 		return until(f.now, due)
+	}
+	if mem.pause.target == f.target.ID && mem.pause.until.After(f.now) {
+		return until(f.now, soonest(mem.pause.until, expiry(v.known)))
 	}
 	if r.Runner.Busy(key(f.peer)) {
 		return net

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -267,20 +266,21 @@ func mustWrite(f facts, v verdict) bool {
 	return !equality.Semantic.DeepEqual(meaning(f.peer.Status), meaning(v.status))
 }
 
-// meaning is a status without its book-keeping: what changes in it is worth a write, and nothing else is (case C104).
+// meaning is a status without its book-keeping: what changes in it is worth a write, and nothing else is (case C104). It
+// shares what it does not change with its argument.
 func meaning(s trustv1alpha1.AgentPeerStatus) trustv1alpha1.AgentPeerStatus {
-	out := *s.DeepCopy()
-	out.Rounds = nil
-	if out.Card != nil {
-		for i := range out.Card.ClaimSets {
-			out.Card.ClaimSets[i].LastSeenTime = nil
-			out.Card.ClaimSets[i].Held = nil
+	s.Rounds = nil
+	if s.Card != nil {
+		card := *s.Card
+		card.ClaimSets = slices.Clone(card.ClaimSets)
+		for i := range card.ClaimSets {
+			card.ClaimSets[i].LastSeenTime, card.ClaimSets[i].Held = nil, nil
 		}
+		s.Card = &card
 	}
-	for i := range out.Capabilities {
-		c := &out.Capabilities[i]
-		c.NextProbeTime, c.LastTime = nil, nil
+	s.Capabilities = slices.Clone(s.Capabilities)
+	for i := range s.Capabilities {
+		s.Capabilities[i].NextProbeTime, s.Capabilities[i].LastTime = nil, nil
 	}
-	slices.SortFunc(out.OrphanedTasks, func(a, b trustv1alpha1.OrphanedTask) int { return strings.Compare(a.ID, b.ID) })
-	return out
+	return s
 }

@@ -31,12 +31,19 @@ type remembered struct {
 	asked      string
 	askedRound int64
 	card       lastCard
+	pause      pause
 	// sighted is the round that the fleet fuse was told of last.
 	sighted int64
 	// shown are the trust states that metrics show.
 	shown map[trust.Capability]trust.State
 	// missingSince is when a reference was first found missing.
 	missingSince time.Time
+}
+
+// pause is until when a target asked to be left alone (Retry-After).
+type pause struct {
+	target string
+	until  time.Time
 }
 
 // lastCard is the card as it was last read, so that the next round can ask whether it changed.

@@ -308,3 +308,24 @@ func TestAChangedCardIsANewClaim(t *testing.T) { // case C107
 		t.Errorf("%d claim sets are remembered, want the old one too", len(p.Status.Card.ClaimSets))
 	}
 }
+
+func TestAPauseThatThePeerAsksForIsKept(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner")
+	s.play("planner", func(ctx context.Context, job probe.Job) probe.Report {
+		r := s.silent(ctx, job)
+		r.Round.Reach.Reason, r.RetryAfter = trust.ReasonRateLimited, 2*time.Hour
+		return r
+	})
+	s.settle("planner")
+	s.asked()
+
+	s.pass("planner", 110*time.Minute)
+	if jobs := s.asked(); len(jobs) != 0 {
+		t.Errorf("%d rounds within the two hours that the peer asked for, want none", len(jobs))
+	}
+	s.pass("planner", 20*time.Minute)
+	if jobs := s.asked(); len(jobs) == 0 {
+		t.Error("no round after the pause")
+	}
+}
