@@ -196,6 +196,15 @@ func contradicts(o trust.Observation) bool {
 	return o.Outcome == trust.Diverged || o.Pair != nil && o.Pair.StreamFailed && !o.Pair.ControlFailed
 }
 
+// mayDemote: a contradiction that is confirmed or comes upon others, or a stream that fails beside a good control while they are compared.
+func mayDemote(o trust.Observation, doubt []trust.Capability) bool {
+	if o.Outcome == trust.Diverged && o.Explicit && o.Confirmed {
+		return true
+	}
+	compared := o.Pair != nil && o.Pair.StreamFailed && !o.Pair.ControlFailed
+	return slices.Contains(doubt, o.Capability) && (o.Outcome == trust.Diverged || compared)
+}
+
 // inconclusive turns an observation into one from which nothing was learned, keeping its account.
 func inconclusive(o trust.Observation, reason trust.Reason, message string) trust.Observation {
 	o.Basis, o.Explicit, o.Confirmed, o.Pair = "", false, false, nil

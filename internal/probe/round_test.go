@@ -169,6 +169,26 @@ func TestContradictionThatMayDemoteIsNotReportedUnderOtherClaims(t *testing.T) {
 	check(t, runJob(t, job), trust.Streaming, expectation{outcome: trust.Diverged, reason: trust.ReasonStreamEmpty})
 }
 
+func TestStreamThatFailsBesideAGoodControlIsNotComparedUnderOtherClaims(t *testing.T) {
+	a := with(agent.V10, "empty-stream")
+	job := jobFor(t, a.Start(t), trust.Streaming)
+	job.Pairs, job.Control, job.Doubt = true, true, []trust.Capability{trust.Streaming}
+	o := check(t, runJob(t, job), trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonStreamIntermittent})
+	if o.Pair == nil || !o.Pair.StreamFailed || o.Pair.ControlFailed {
+		t.Errorf("the pair is %+v", o.Pair)
+	}
+	changed := false
+	rep := Run(context.Background(), Env{Progress: func(words string) {
+		if words == "streaming" && !changed {
+			changed = true
+			a.Set(agent.With(func(c *agent.Config) { c.Card.Revision = "another" }))
+		}
+	}}, job)
+	if o := check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonCardChanged}); o.Pair != nil {
+		t.Errorf("the pair counts although the claims changed: %+v", o.Pair)
+	}
+}
+
 func TestEveryTroubleEndsInTimeAndAccusesNobody(t *testing.T) {
 	for _, quirk := range []string{
 		"hangs", "posts-hang", "drops", "drops-often", "endless-card", "endless-body", "giant-body", "giant-card", "malformed-card", "html-card",

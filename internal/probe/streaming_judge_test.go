@@ -172,6 +172,8 @@ func TestFrame(t *testing.T) {
 		"bad, then good":                         {exchange{one: badOne, control: works, second: works, two: goodOne}, trust.Inconclusive, trust.ReasonStreamIntermittent, &trust.Pair{StreamFailed: true}, false},
 		"bad, then unsure":                       {exchange{one: badOne, control: works, second: works, two: unsureOne}, trust.Inconclusive, trust.ReasonStreamInterrupted, &trust.Pair{StreamFailed: true}, false},
 		"bad, then refused":                      {exchange{one: badOne, control: works, second: works, two: no}, trust.Diverged, trust.ReasonStreamEmpty, &trust.Pair{StreamFailed: true}, false},
+		"bad in a comparison, the control works": {exchange{one: badOne, control: works, paired: true}, trust.Inconclusive, trust.ReasonStreamIntermittent, &trust.Pair{StreamFailed: true}, false},
+		"bad in a comparison, the control fails": {exchange{one: badOne, control: fails, paired: true}, trust.Inconclusive, trust.ReasonAgentFailing, &trust.Pair{StreamFailed: true, ControlFailed: true}, false},
 		"refused twice":                          {exchange{one: no, second: works, two: no}, trust.Diverged, trust.ReasonStreamingRefused, nil, true},
 		"refused twice though the control fails": {exchange{one: no, control: fails, second: works, two: no}, trust.Diverged, trust.ReasonStreamingRefused, nil, true},
 		"refused once, our time was up":          {exchange{one: no}, trust.Diverged, trust.ReasonStreamingRefused, nil, false},
@@ -208,6 +210,13 @@ func TestClockOfThePeer(t *testing.T) {
 		if got := c.compare(tc.stamp, at); got != tc.want {
 			t.Errorf("a stamp that is %s compares as %d, want %d (offset %s to %s)", story, got, tc.want, c.low, c.high)
 		}
+	}
+	exact := clock{known: true}
+	if got := exact.compare(at, at.Add(500*ms)); got != unordered {
+		t.Errorf("a stamp of a whole second may be up to a second later: %d", got)
+	}
+	if got := exact.compare(at.Add(ms), at.Add(500*ms)); got != before {
+		t.Errorf("a stamp with milliseconds is what it says: %d", got)
 	}
 	if (clock{}).compare(at, at) != unordered {
 		t.Error("a clock never seen orders nothing")
