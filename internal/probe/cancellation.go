@@ -24,6 +24,9 @@ func askCancellation(ctx context.Context, s *session, a *asking) trust.Observati
 	s.repeatCancel(ctx, t)
 	a.canceled = t
 	o := judgeCancellation(t, s.timing)
+	if o.Reason == trust.ReasonEventsAfterCancel {
+		s.ledger.zombie(t.TaskID(), t.Began)
+	}
 	o.ProbedWith = s.probedWith(f)
 	return o
 }

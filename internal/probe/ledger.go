@@ -20,6 +20,8 @@ type ledger struct {
 	open  []begun
 	// unnamed are messages that may have begun a task whose id we never learned, by when they were sent.
 	unnamed []time.Time
+	// undead are tasks that were said to be canceled and went on.
+	undead []Orphan
 }
 
 // begun is a task that may still run.
@@ -68,16 +70,24 @@ func (l *ledger) lost(since time.Time) {
 	l.unnamed = append(l.unnamed, since)
 }
 
+// zombie notes a task that went on after its cancel was accepted: no further cancel will end it (design 5).
+func (l *ledger) zombie(id string, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.undead = append(l.undead, Orphan{ID: safeID(id), Since: since})
+}
+
 // UnknownTask stands for the id of an orphan whose id the peer never told.
 const UnknownTask = "unknown"
 
 // maxOpen bounds what we clean up after: a peer may name as many tasks as it likes.
 const maxOpen = 16
 
-func (l *ledger) nameless() []Orphan {
+// beyond are the tasks that no cancel of ours can reach.
+func (l *ledger) beyond() []Orphan {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var list []Orphan
+	list := slices.Clone(l.undead)
 	for _, since := range l.unnamed {
 		list = append(list, Orphan{ID: UnknownTask, Since: since})
 	}
@@ -98,7 +108,7 @@ const cleanupTimeout = 10 * time.Second
 func (s *session) cleanUp(ctx context.Context) []Orphan {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(cleanupTimeout, s.timing.FirstEvent+s.timing.Settle))
 	defer cancel()
-	orphans := s.ledger.nameless()
+	orphans := s.ledger.beyond()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, b := range s.ledger.left() {
@@ -108,7 +118,10 @@ func (s *session) cleanUp(ctx context.Context) []Orphan {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			orphans = append(orphans, Orphan{ID: safeID(b.id), Since: b.since})
+			o := Orphan{ID: safeID(b.id), Since: b.since}
+			if !slices.ContainsFunc(orphans, func(x Orphan) bool { return x.ID == o.ID }) {
+				orphans = append(orphans, o)
+			}
 		})
 	}
 	all.Wait()
