@@ -264,6 +264,10 @@ func (s *scheduler) due(all []candidate, at time.Time) []candidate {
 	limit := later(at, s.now).Add(s.Policy.Interval / 2)
 	var out []candidate
 	for _, c := range all {
+		// What is to be confirmed is never asked early: two contradictions seconds apart are one incident seen twice.
+		if c.payer == confirmations && c.due.After(later(at, s.now)) {
+			continue
+		}
 		if !c.due.After(limit) {
 			out = append(out, c)
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/agentpeer/agentpeer/client/lifecycle"
 )
 
 // settled is a peer whose capabilities were all honoured at epoch.
@@ -22,6 +24,15 @@ func justMet() Peer {
 	r := Round{Number: 1, Kind: Behavior, Finished: epoch, Claims: declaringAll("a"), Usable: true, Asked: []Capability{Streaming},
 		Reach: Observation{Outcome: Honored, Reason: ReasonHonored}, Tasks: 2,
 		Observations: []Observation{{Capability: Streaming, Outcome: Honored, Reason: ReasonHonored}}}
+	p, _, _ := Advance(Peer{}, "t", r, DefaultPolicy(), epoch)
+	return p
+}
+
+// caughtAtOnce is a peer whose first round contradicted its card.
+func caughtAtOnce() Peer {
+	r := Round{Number: 1, Kind: Behavior, Finished: epoch, Claims: declaringAll("a"), Usable: true, Asked: []Capability{Streaming},
+		Reach: Observation{Outcome: Honored, Reason: ReasonHonored}, Tasks: 2,
+		Observations: []Observation{{Capability: Streaming, Outcome: Diverged, Reason: ReasonStreamEmpty, Basis: lifecycle.Card}}}
 	p, _, _ := Advance(Peer{}, "t", r, DefaultPolicy(), epoch)
 	return p
 }
@@ -56,6 +67,10 @@ func TestSchedule(t *testing.T) {
 		"a peer just met": {
 			reason: "Everything else is asked at once, in the second round; Streaming waits for its interval.",
 			peer:   justMet(), now: epoch, kind: Behavior, from: epoch, to: epoch, ask: without(gradable, Streaming),
+		},
+		"a peer caught at first sight": {
+			reason: "The rest is asked at once, Streaming is not: two contradictions seconds apart are one incident seen twice.",
+			peer:   caughtAtOnce(), now: epoch, kind: Behavior, from: epoch, to: epoch, ask: without(gradable, Streaming),
 		},
 		"suspended": {
 			reason: "Never.",
