@@ -162,7 +162,8 @@ func judgeCanceledLife(t *tape) trust.Observation {
 	i := t.terminalIndex()
 	if i >= 0 {
 		for _, m := range t.Marks[i+1:] {
-			if t.Own(m) && m.State.Terminal() && m.State != t.Marks[i].State {
+			stale := m.Kind == wire.KindTask && !newer(m.Stamp, t.Marks[i].Stamp)
+			if t.Own(m) && m.State.Terminal() && m.State != t.Marks[i].State && !stale {
 				return leftOnStream(o, t, m)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // probeControl sends the message by a unary call, in a fresh context, and follows the task to where it rests.
@@ -67,7 +68,22 @@ func judgeControl(t *tape) controlSight {
 	case state.Terminal():
 		return controlSight{reason: trust.ReasonAgentFailing, text: string(state)}
 	}
-	return controlSight{reason: trust.ReasonAgentFailing, text: "still " + string(state) + " at our deadline"}
+	return controlSight{reason: trust.ReasonProbeDeadlineExceeded, text: "still " + string(state) + " at our deadline"}
+}
+
+// controlWarnings lists what is odd about the single-shot path and costs nothing (C40, C45).
+func controlWarnings(t *tape) []trust.Reason {
+	if t == nil || t.Fail != nil || len(t.Marks) == 0 {
+		return nil
+	}
+	var w []trust.Reason
+	if t.Generation == wire.V10 && t.Marks[0].State.Active() {
+		w = append(w, trust.WarnBlockingSendReturnedActive) // in 0.x a send may return at once
+	}
+	if t.Problems[wire.ProblemShape] > 0 {
+		w = append(w, trust.WarnResultShapeMismatch)
+	}
+	return w
 }
 
 // restState is the last state known of a task begun by a unary call.

@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
@@ -84,12 +83,17 @@ func statusReason(status int) trust.Reason {
 	return trust.ReasonUnexpectedAnswer
 }
 
-// turnedAway says that an answer came with a status that means us and not the capability, whatever protocol body it carries: no
-// credentials, no permission, too many requests. It returns nil for every other.
-func turnedAway(status int, retry time.Duration) error {
-	switch status {
+// turnedAway says that an answer came with a status that means us and not the capability, whatever body it carries: no credentials, no
+// permission, too many requests; or with a status of failure and an error that only looks like the protocol's, as gateways write it
+// ({"error":{"code":404}}): JSON-RPC and A2A have negative codes only. It returns nil for every other.
+func turnedAway(a *wire.Answer) error {
+	away := &wire.Error{Class: wire.ClassStatus, Status: a.Status, RetryAfter: a.RetryAfter}
+	switch a.Status {
 	case 401, 402, 403, 407, 429:
-		return &wire.Error{Class: wire.ClassStatus, Status: status, RetryAfter: retry}
+		return away
+	}
+	if a.Status >= 400 && a.Err != nil && a.Err.Code >= 0 {
+		return away
 	}
 	return nil
 }

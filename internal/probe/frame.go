@@ -9,6 +9,7 @@ func (x *exchange) streaming() trust.Observation {
 	o := frame(x)
 	o.Capability = trust.Streaming
 	o.Warnings = append(o.Warnings, x.one.warnings...)
+	o.Warnings = append(o.Warnings, controlWarnings(x.control)...)
 	if x.resubscribed {
 		o.Warnings = append(o.Warnings, trust.WarnResubscribable)
 	}

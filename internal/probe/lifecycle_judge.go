@@ -30,7 +30,8 @@ func judgeLifecycle(t *tape) trust.Observation {
 }
 
 // afterTerminal lists what the stream brought of this task after its first terminal state and a task that has ended cannot bring:
-// artifacts, and any other state. The same state again, a Message and an error are let pass.
+// artifacts, and any other state. The same state again, a Message and an error are let pass, and so is a snapshot of the task that is not
+// newer by its own time: it comes from a store, and stores lag.
 func afterTerminal(t *tape) []mark {
 	i := t.terminalIndex()
 	if i < 0 {
@@ -39,6 +40,9 @@ func afterTerminal(t *tape) []mark {
 	var after []mark
 	for _, m := range t.Marks[i+1:] {
 		if !t.Own(m) {
+			continue
+		}
+		if m.Kind == wire.KindTask && !newer(m.Stamp, t.Marks[i].Stamp) {
 			continue
 		}
 		other := m.State != "" && m.State != lifecycle.Unknown && m.State != t.Marks[i].State

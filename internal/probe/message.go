@@ -99,7 +99,7 @@ func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Mes
 	a, err := rpc.Send(ctx, m, s.config(wait))
 	t.EndAt = time.Since(t.Began)
 	if err == nil {
-		err = turnedAway(a.Status, a.RetryAfter)
+		err = turnedAway(a)
 	}
 	if err != nil {
 		t.Fail = wireError(err)

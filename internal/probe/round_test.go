@@ -222,6 +222,24 @@ func TestCredentialsGoToTheOriginOfTheSpec(t *testing.T) {
 	check(t, runJob(t, job), trust.Streaming, expectation{outcome: trust.Honored})
 }
 
+func TestErrorsThatOnlyLookLikeTheProtocolAreTheGateways(t *testing.T) {
+	for status, reason := range map[int]trust.Reason{401: trust.ReasonAuthenticationRequired, 404: trust.ReasonEndpointNotFound, 502: trust.ReasonServerError} {
+		a := with(agent.V10)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				a.Handler().ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = fmt.Fprintf(w, `{"error":{"code":%d,"message":"no"}}`, status)
+		}))
+		check(t, runJob(t, jobFor(t, s.URL, trust.Streaming)), trust.Streaming, expectation{outcome: trust.Inconclusive, reason: reason})
+		s.Close()
+		a.Close()
+	}
+}
+
 func TestProbesAreMarkedAndSayWhatTheyProbedWith(t *testing.T) {
 	for _, g := range []agent.Generation{agent.V10, agent.V03, agent.V01} {
 		a := with(g)

@@ -121,7 +121,13 @@ func TestLifecycleOfOneTask(t *testing.T) {
 		"is shown older by a lagging store":               {stream(atWork, done).but(func(t *tape) { t.Marks[1].Stamp = began.Add(s) }).told(3*s, atWork, 500*ms).told(6*s, done, s), isHonored, trust.ReasonHonored, trust.WarnTaskStoreStale},
 		"is shown active without a time":                  {stream(atWork, done).told(3*s, atWork, 0).told(6*s, done, 0), isHonored, trust.ReasonHonored, trust.WarnTaskStoreStale},
 		"is shown failed by the store of another opinion": {stream(atWork, done).told(3*s, lifecycle.Failed, 0).told(6*s, lifecycle.Failed, 0), isInconclusive, trust.ReasonNotExercised, trust.WarnTaskStoreStale},
-		"did not end":                                     {stream(atWork).told(50*ms, atWork, 0), isInconclusive, trust.ReasonNotExercised, ""},
+		"ends with an older snapshot": {stream(atWork, done, atWork).told(3*s, done, 0).but(func(t *tape) {
+			t.Marks[1].Stamp, t.Marks[2].Stamp, t.Marks[2].Kind = began.Add(s), began, wire.KindTask
+		}), isHonored, trust.ReasonHonored, ""},
+		"ends with a snapshot that is newer": {stream(atWork, done, atWork).told(3*s, done, 0).but(func(t *tape) {
+			t.Marks[1].Stamp, t.Marks[2].Stamp, t.Marks[2].Kind = began.Add(s), began.Add(2*s), wire.KindTask
+		}), isDiverged, trust.ReasonTerminalStateNotFinal, ""},
+		"did not end": {stream(atWork).told(50*ms, atWork, 0), isInconclusive, trust.ReasonNotExercised, ""},
 		"ended after we hung up": {stream(atWork).but(func(t *tape) { t.Left, t.LeftAt, t.EndAt = leftDeadline, s, s }).told(2*s, done, 0).told(4*s, lifecycle.Failed, 0),
 			isInconclusive, trust.ReasonNotExercised, ""},
 	} {

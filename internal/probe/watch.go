@@ -47,7 +47,7 @@ func (s *session) stream(ctx context.Context, rpc *wire.JSONRPC, open func(conte
 	defer st.Close()
 	w.opened(st)
 	if st.Unary != nil {
-		if err := turnedAway(st.Unary.Status, st.Unary.RetryAfter); err != nil {
+		if err := turnedAway(st.Unary); err != nil {
 			w.tape.Fail, w.tape.EndAt = wireError(err), w.now()
 			return w.tape
 		}
@@ -207,7 +207,7 @@ func (s *session) cancelTask(ctx context.Context, rpc *wire.JSONRPC, began time.
 func answered(a *wire.Answer, err error, asked, at time.Duration) look {
 	l := look{Asked: asked, At: at}
 	if err == nil {
-		err = turnedAway(a.Status, a.RetryAfter)
+		err = turnedAway(a)
 	}
 	if err != nil {
 		l.Fail = wireError(err)
