@@ -10,6 +10,7 @@ import (
 
 // The cast of the demo, each asked everything once: what is contradicted, and that nothing else is.
 func TestCastOfTheDemo(t *testing.T) {
+	t.Parallel()
 	accused := map[string]map[trust.Capability]trust.Reason{
 		"founding-third":    {trust.Continuation: trust.ReasonTaskIDChangedOnContinuation},
 		"zombie-cancel":     {trust.Cancellation: trust.ReasonEventsAfterCancel},

@@ -11,6 +11,7 @@ import (
 // The false-positive checklist (wire reference 12, design 4.3): whatever is odd and legal gives Honored or Inconclusive for every
 // capability, in every generation, and never Diverged.
 func TestLegalOdditiesNeverDiverge(t *testing.T) {
+	t.Parallel()
 	for _, quirks := range []string{
 		// 1. Message answers; agents that reject or ask for auth.
 		"messages", "rejects", "wants-auth", "fails", "needs-data",

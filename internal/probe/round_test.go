@@ -190,6 +190,7 @@ func TestStreamThatFailsBesideAGoodControlIsNotComparedUnderOtherClaims(t *testi
 }
 
 func TestEveryTroubleEndsInTimeAndAccusesNobody(t *testing.T) {
+	t.Parallel()
 	for _, quirk := range []string{
 		"hangs", "posts-hang", "drops", "drops-often", "endless-card", "endless-body", "giant-body", "giant-card", "malformed-card", "html-card",
 		"endless-stream", "giant-event", "send-hangs", "status-401", "status-403", "status-404", "status-429", "status-500", "status-503",

@@ -286,7 +286,7 @@ func streamWarnings(t *tape) []trust.Reason {
 		}
 	}
 	if t.Streamed && len(t.Marks) > 0 {
-		first, _ := t.Marks[0], t.Marks[len(t.Marks)-1]
+		first, latest := t.Marks[0], t.Marks[len(t.Marks)-1]
 		_, ended := t.Terminal()
 		add(t.Generation == wire.V10 && (first.Kind == wire.KindStatus || first.Kind == wire.KindArtifact), trust.WarnFirstEventNotTask)
 		add(ended && t.Left == leftSettled, trust.WarnStreamNotClosed)
@@ -294,7 +294,7 @@ func streamWarnings(t *tape) []trust.Reason {
 		add(withoutContent(t), trust.WarnWithoutContent)
 		add(t.TaskID() != "" && has(t, wire.KindMessage), trust.WarnMessageInTaskStream)
 		add(afterFinal(t), trust.WarnEventsAfterFinal)
-		if span := t.Quiet() - first.At; ended && span <= 10*time.Millisecond {
+		if span := latest.Last - first.At; ended && span <= 10*time.Millisecond {
 			switch {
 			case t.Events > 1 && first.At >= time.Second:
 				w = append(w, trust.WarnBufferedStream)

@@ -10,6 +10,7 @@ import (
 
 // What the agent does decides what Streaming is told; each row is one lie, one trouble or one oddity.
 func TestStreaming(t *testing.T) {
+	t.Parallel()
 	const (
 		honored, diverged, inconclusive = trust.Honored, trust.Diverged, trust.Inconclusive
 	)
@@ -25,6 +26,7 @@ func TestStreaming(t *testing.T) {
 		{quirks: "empty-and-failing", outcome: inconclusive, reason: trust.ReasonAgentFailing},
 		{quirks: "withheld-end", outcome: diverged, reason: trust.ReasonStreamClosedWithoutTerminalState},
 		{quirks: "withheld-end-open", outcome: diverged, reason: trust.ReasonStreamStateDivergesFromTask},
+		{quirks: "withheld-end-open keep-alive", outcome: diverged, reason: trust.ReasonStreamStateDivergesFromTask},
 		{quirks: "refuses-stream", outcome: diverged, reason: trust.ReasonStreamingRefused},
 		{quirks: "refuses-stream-sse", outcome: diverged, reason: trust.ReasonStreamingRefused},
 		{quirks: "stream-unknown", outcome: diverged, reason: trust.ReasonStreamingRefused},

@@ -32,6 +32,8 @@ type tape struct {
 	Unfold bool
 	// Events counts all of them.
 	Events int
+	// Bytes is when the last byte of an event was seen to come, whole or not.
+	Bytes time.Duration
 	// Problems that events had.
 	Problems map[wire.Problem]int
 	// End and EndAt say how and when the body ended; Open that it has not yet.
@@ -242,12 +244,13 @@ func (t *tape) Error() (code int, first, ok bool) {
 	return 0, false, false
 }
 
-// Quiet is when the last event came.
+// Quiet is since when the stream has been silent: no event came, nor a part of one. Comments are no events.
 func (t *tape) Quiet() time.Duration {
-	if len(t.Marks) == 0 {
-		return t.HeaderAt
+	quiet := max(t.HeaderAt, t.Bytes)
+	if len(t.Marks) > 0 {
+		quiet = max(quiet, t.Marks[len(t.Marks)-1].Last)
 	}
-	return t.Marks[len(t.Marks)-1].Last
+	return quiet
 }
 
 // Evidence says that a look may be used against the peer: what is read after we hung up is our own doing (C91).

@@ -10,6 +10,7 @@ import (
 
 // Each row is what the agent does, what is asked about, and what is to come of it.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	const (
 		honored, diverged, inconclusive = trust.Honored, trust.Diverged, trust.Inconclusive
 		cancel, follow, get, life       = trust.Cancellation, trust.Continuation, trust.TaskRetrieval, trust.Lifecycle

@@ -16,6 +16,9 @@ type watch struct {
 	notes   chan func()
 	pending int
 	ctx     context.Context // of calls beside the stream
+	// activity and comments of the stream when it was looked at last.
+	activity time.Duration
+	comments int
 }
 
 // step looks at the tape after every change and says when to look again at the latest (an offset; 0: no matter) and whether to leave.
@@ -84,6 +87,7 @@ func (w *watch) follow(ctx context.Context, st *wire.Stream, do step) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for events != nil || w.pending > 0 {
+		w.notice(st)
 		if w.tape.Open && events != nil {
 			wake, left := do(w)
 			if left != leftNot {
@@ -116,6 +120,15 @@ func (w *watch) follow(ctx context.Context, st *wire.Stream, do step) {
 			ctx = context.WithoutCancel(ctx)
 		}
 	}
+}
+
+// notice notes bytes that came and are no comment: an event on its way. A stream that sends one is not silent, however large it is.
+func (w *watch) notice(st *wire.Stream) {
+	activity, comments := st.Activity(), st.Comments()
+	if activity > w.activity && comments == w.comments {
+		w.tape.Bytes = activity
+	}
+	w.activity, w.comments = activity, comments
 }
 
 // leave ends the stream from our side. What comes after is not written down.
