@@ -50,7 +50,7 @@ func TestWhenManyPeersTurnLiarsAlikeWeSuspectOurselves(t *testing.T) { // design
 	}
 }
 
-func TestAnOutageOfOursAccusesNobodyAndExpiryRunsOn(t *testing.T) { // design 4.8, case C88
+func TestAnOutageOfOursAccusesNobodyAndExpiryRunsOn_CaseC88(t *testing.T) { // design 4.8, case C88
 	s := newStage(t)
 	var names []string
 	for i := range 6 {

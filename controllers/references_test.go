@@ -49,7 +49,7 @@ func (s *stage) wantMessage(name, kind, part string) {
 	}
 }
 
-func TestAMissingSecretIsNamedAndHealsStepByStep(t *testing.T) { // case C101
+func TestAMissingSecretIsNamedAndHealsStepByStep_CaseC101(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner", withToken)
 
@@ -105,7 +105,7 @@ func TestAMissingSecretIsNamedAndHealsStepByStep(t *testing.T) { // case C101
 	}
 }
 
-func TestAMissingReferenceIsAskedForEverMoreSlowlyAndWrittenOnce(t *testing.T) { // case C101
+func TestAMissingReferenceIsAskedForEverMoreSlowlyAndWrittenOnce_CaseC101(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner", withToken)
 	s.pass("planner", time.Hour)
@@ -121,7 +121,7 @@ func TestAMissingReferenceIsAskedForEverMoreSlowlyAndWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestASecretTheOperatorMayNotReadIsAStateNotAnError(t *testing.T) { // case C105
+func TestASecretTheOperatorMayNotReadIsAStateNotAnError_CaseC105(t *testing.T) {
 	s := newStage(t)
 	s.r.Client = interceptor.NewClient(s.client.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

@@ -71,7 +71,7 @@ func TestALiarIsDemotedAndStaysReady(t *testing.T) {
 	}
 }
 
-func TestSteadyStateIsOneWriteABehaviourRoundAndNoneForCheapRounds(t *testing.T) { // case C104
+func TestSteadyStateIsOneWriteABehaviourRoundAndNoneForCheapRounds_CaseC104(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner")
 	s.settle("planner")
@@ -97,7 +97,7 @@ func TestSteadyStateIsOneWriteABehaviourRoundAndNoneForCheapRounds(t *testing.T)
 	s.wantState("planner", trust.Streaming, trust.Trusted)
 }
 
-func TestNothingIsWrittenTwiceWhenNothingChanges(t *testing.T) { // case C104
+func TestNothingIsWrittenTwiceWhenNothingChanges_CaseC104(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner")
 	s.settle("planner")
@@ -113,7 +113,7 @@ func TestNothingIsWrittenTwiceWhenNothingChanges(t *testing.T) { // case C104
 	}
 }
 
-func TestAPeerOutOfReachStaysReadyAndIsToldOfOnce(t *testing.T) { // case C88
+func TestAPeerOutOfReachStaysReadyAndIsToldOfOnce_CaseC88(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner")
 	s.settle("planner")
@@ -283,7 +283,7 @@ func TestARequirementThatIsNotMetIsNamed(t *testing.T) {
 	s.wantState("planner", trust.Streaming, trust.Trusted) // it recovered by itself
 }
 
-func TestAChangedCardIsANewClaim(t *testing.T) { // case C107
+func TestAChangedCardIsANewClaim_CaseC107(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner")
 	s.settle("planner")
