@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = flag.Set("test.parallel", "16")
+		_ = flag.Set("test.parallel", strconv.Itoa(roundsAtOnce))
 	}
 	os.Exit(m.Run())
 }

@@ -174,7 +174,7 @@ func (r *round) declared(c trust.Capability) bool { return r.claims.Declared[c] 
 func (r *round) confirm(ctx context.Context, s *session) {
 	var digest string
 	for i, o := range r.observations {
-		if !contradicts(o) || !(slices.Contains(r.job.Doubt, o.Capability) || o.Explicit && o.Confirmed) {
+		if !mayDemote(o, r.job.Doubt) {
 			continue
 		}
 		if digest == "" {
@@ -189,11 +189,6 @@ func (r *round) confirm(ctx context.Context, s *session) {
 			r.observations[i] = inconclusive(o, trust.ReasonCardChanged, o.Message+"; the card's claims changed meanwhile")
 		}
 	}
-}
-
-// contradicts tells whether an observation can demote: a divergence, or a pair that speaks against the stream.
-func contradicts(o trust.Observation) bool {
-	return o.Outcome == trust.Diverged || o.Pair != nil && o.Pair.StreamFailed && !o.Pair.ControlFailed
 }
 
 // mayDemote: a contradiction that is confirmed or comes upon others, or a stream that fails beside a good control while they are compared.
