@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/test/agent"
 )
 
 const (
 	// within bounds how long anything may take on a small and busy machine.
-	within = 3 * time.Minute
+	within = 100 * time.Second
 	// often is how often we look.
 	often = 200 * time.Millisecond
 )
@@ -108,9 +110,20 @@ func behaviors(p *v1alpha1.AgentPeer) int64 {
 	return p.Status.Rounds.Behaviors
 }
 
+// tasks that are booked as spent: every message that reached the agent's model, replies included.
 func tasks(p *v1alpha1.AgentPeer) int {
 	if p.Status.Rounds == nil {
 		return 0
 	}
 	return int(p.Status.Rounds.TasksLast24h)
+}
+
+// sent is how many messages an agent was sent.
+func sent(a *agent.Agent) (n int) {
+	for method, count := range a.Counts().Requests {
+		if strings.HasPrefix(method, "Send") || strings.HasPrefix(method, "message/") || strings.HasPrefix(method, "tasks/send") {
+			n += count
+		}
+	}
+	return n
 }
