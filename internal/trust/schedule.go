@@ -275,8 +275,8 @@ func (s *scheduler) due(all []candidate, at time.Time) []candidate {
 	return out
 }
 
-// start is when the first due candidate may be asked. The first round of all starts at once, and so does the second, which
-// asks what the first left; later ones keep the confirmation interval between them, whatever went wrong in the last.
+// start is when the first due candidate may be asked. The first round of all starts at once, the second, which asks what
+// the first left, soon after; later ones keep the confirmation interval between them, whatever went wrong in the last.
 func (s *scheduler) start(first candidate) time.Time {
 	r := s.peer.Rounds
 	switch {
@@ -289,13 +289,17 @@ func (s *scheduler) start(first candidate) time.Time {
 	}
 	gap := min(s.Policy.ConfirmInterval, s.Policy.Interval)
 	if r.Behaviors == 1 && first.due.IsZero() {
-		gap = 0 // the second half of the first look
+		gap = min(gap, secondLook) // the second half of the first look
 	}
 	if !slices.ContainsFunc(s.peer.Records, func(rec Record) bool { return !rec.LastTime.Before(r.LastBehavior) }) {
 		gap = max(gap, s.Policy.Interval/4) // the last round was withheld or lost: it cost tasks and moved nothing
 	}
 	return later(first.due, r.LastBehavior.Add(gap))
 }
+
+// secondLook is how soon the second round of a new peer follows its first. A fleet applied at once has a path for every
+// peer before the longer questions begin.
+const secondLook = 10 * time.Second
 
 // cheap plans the next round of the reachability tier. What fails again and again is asked ever more rarely: a peer that
 // wants credentials once a day, any other once an interval.

@@ -65,12 +65,12 @@ func TestSchedule(t *testing.T) {
 			peer:   Peer{}, now: epoch, kind: Behavior, from: epoch, to: epoch, ask: []Capability{Streaming}, control: true,
 		},
 		"a peer just met": {
-			reason: "Everything else is asked at once, in the second round; Streaming waits for its interval.",
-			peer:   justMet(), now: epoch, kind: Behavior, from: epoch, to: epoch, ask: without(gradable, Streaming),
+			reason: "Everything else is asked soon after, in the second round; Streaming waits for its interval.",
+			peer:   justMet(), now: epoch, kind: Behavior, from: minutes(1.0 / 6), to: minutes(1.0 / 6), ask: without(gradable, Streaming),
 		},
 		"a peer caught at first sight": {
-			reason: "The rest is asked at once, Streaming is not: two contradictions seconds apart are one incident seen twice.",
-			peer:   caughtAtOnce(), now: epoch, kind: Behavior, from: epoch, to: epoch, ask: without(gradable, Streaming),
+			reason: "The rest is asked soon, Streaming is not: two contradictions seconds apart are one incident seen twice.",
+			peer:   caughtAtOnce(), now: epoch, kind: Behavior, from: minutes(1.0 / 6), to: minutes(1.0 / 6), ask: without(gradable, Streaming),
 		},
 		"suspended": {
 			reason: "Never.",
