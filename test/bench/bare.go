@@ -49,7 +49,7 @@ func bareMain(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer w.Stop()
+	defer func() { w.Stop() }()
 	fmt.Println("ready")
 
 	b := bare{http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Second}}, api: api}
@@ -59,7 +59,14 @@ func bareMain(args []string) error {
 	var wait sync.WaitGroup
 	for len(seen) < *n {
 		select {
-		case e := <-w.ResultChan():
+		case e, open := <-w.ResultChan():
+			if !open {
+				w.Stop()
+				if w, err = api.Watch(ctx, &v1alpha1.AgentPeerList{}, client.InNamespace(namespace)); err != nil {
+					return err
+				}
+				continue
+			}
 			o, ok := e.Object.(*v1alpha1.AgentPeer)
 			if !ok || seen[o.Name] {
 				continue

@@ -273,7 +273,7 @@ func (b *bed) verdicts(ctx context.Context, prefix string, n int, start func() e
 	if err != nil {
 		return err
 	}
-	defer w.Stop()
+	defer func() { w.Stop() }()
 	failed := make(chan error, 1)
 	go func() {
 		if err := start(); err != nil {
@@ -284,8 +284,12 @@ func (b *bed) verdicts(ctx context.Context, prefix string, n int, start func() e
 	for {
 		select {
 		case e, ok := <-w.ResultChan():
-			if !ok {
-				return fmt.Errorf("waiting for verdicts: the watch ended at %d of %d", len(done), n)
+			if !ok { // the API server ends watches when a CRD settles; a new one begins with what is there
+				w.Stop()
+				if w, err = b.api.Watch(ctx, &v1alpha1.AgentPeerList{}, client.InNamespace(namespace)); err != nil {
+					return err
+				}
+				continue
 			}
 			o, ok := e.Object.(*v1alpha1.AgentPeer)
 			if !ok || !strings.HasPrefix(o.Name, prefix) {
