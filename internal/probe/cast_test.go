@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 	"github.com/agentpeer/agentpeer/test/agent"
 )
 
@@ -36,6 +37,9 @@ func TestCastOfTheDemo(t *testing.T) {
 				if (o.Outcome == trust.Diverged) != is || is && o.Reason != reason {
 					t.Errorf("%s: %s %s, want it accused: %v %s\n  %s\n  %q", o.Capability, o.Outcome, o.Reason, is, reason, o.Message, o.Observed)
 				}
+			}
+			if name == "wrong-generation" && rep.WireGeneration != wire.V03 {
+				t.Errorf("it speaks %s, want 0.3", rep.WireGeneration)
 			}
 			for _, c := range learned[name] {
 				check(t, rep, c, expectation{outcome: trust.Honored})

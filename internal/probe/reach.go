@@ -182,6 +182,7 @@ var siblings = map[wire.Generation][]wire.Generation{
 func (s *session) sibling(ctx context.Context) wire.Generation {
 	for _, g := range siblings[s.generation()] {
 		if s.knows(ctx, s.dialect(s.in, g)) == nil {
+			s.spoken = g
 			return g
 		}
 	}

@@ -249,6 +249,9 @@ func (r *round) report(s *session) Report {
 	if s != nil {
 		rep.Round.Tasks = s.ledger.spent()
 		rep.RetryAfter = max(rep.RetryAfter, s.retry)
+		if r.contact.refusal != nil && s.spoken != "" {
+			rep.WireGeneration = s.spoken
+		}
 	}
 	return rep
 }

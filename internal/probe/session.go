@@ -20,6 +20,8 @@ type session struct {
 	in     card.Interface
 	rpc    *wire.JSONRPC
 	ledger ledger
+	// spoken is the sibling dialect that is known where the declared one is not; empty if none was looked for or found.
+	spoken wire.Generation
 	// retry is the longest that the peer asked us to wait.
 	retry time.Duration
 }
