@@ -63,14 +63,16 @@ func observed(p *Peer, would Decision) Decision {
 	return d
 }
 
-// unavailable: no usable interface stands on a valid card, or every A2A method is refused and that was confirmed.
+// unavailable: no usable interface stands on a valid card, every A2A method is refused and that was confirmed, or the only
+// interfaces left were confirmed to speak another generation than the card says.
 func (p *Peer) unavailable() Reason {
 	if !p.Rounds.Usable && p.Rounds.UsableReason == ReasonNoUsableInterface {
 		return ReasonNoUsableInterface
 	}
 	for i := range p.Records {
-		if r := &p.Records[i]; r.State == Demoted && r.Reason == ReasonMethodNotFound {
-			return ReasonMethodNotFound
+		r := &p.Records[i]
+		if r.State == Demoted && (r.Reason == ReasonMethodNotFound || r.Reason == ReasonProtocolGenerationMismatch && !p.Rounds.Usable) {
+			return r.Reason
 		}
 	}
 	return ""

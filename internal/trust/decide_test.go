@@ -99,6 +99,27 @@ func TestDecide(t *testing.T) {
 			}(),
 			want: with(func(d *Decision) { d.Path, d.Reason = PathUnavailable, ReasonMethodNotFound }),
 		},
+		"the only interface speaks another generation, confirmed": {
+			reason: "A caller that follows the card cannot use it at all (C37), and no other interface is left.",
+			peer: func() Peer {
+				p := trusting(TaskRetrieval)
+				r := p.record(Streaming)
+				r.State, r.Reason = Demoted, ReasonProtocolGenerationMismatch
+				p.Rounds.Usable, p.Rounds.UsableReason = false, ReasonProtocolGenerationMismatch
+				return p
+			}(),
+			want: with(func(d *Decision) { d.Path, d.Reason = PathUnavailable, ReasonProtocolGenerationMismatch }),
+		},
+		"one of two interfaces speaks another generation": {
+			reason: "The other one goes on being used.",
+			peer: func() Peer {
+				p := trusting(TaskRetrieval)
+				r := p.record(Streaming)
+				r.State, r.Reason = Demoted, ReasonProtocolGenerationMismatch
+				return p
+			}(),
+			want: with(func(d *Decision) { d.Reason = ReasonStreamingDemoted }),
+		},
 		"a method not found once": {
 			reason: "Unconfirmed: not Unavailable.",
 			peer: func() Peer {
