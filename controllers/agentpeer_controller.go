@@ -89,6 +89,9 @@ func (r *AgentPeerReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 		return ctrl.Result{}, nil
 	}
 	mem, replaced := r.memory.of(req.NamespacedName, peer.UID)
+	if mem.since.IsZero() {
+		mem.since = r.Clock.Now()
+	}
 	if replaced { // another object of the same name: what runs or waits is about the old one
 		r.Runner.Forget(req.String())
 	}
@@ -108,7 +111,11 @@ func (r *AgentPeerReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	}
 	r.take(f, v, mem)
 	r.announce(ctx, f, v, mem)
-	return ctrl.Result{RequeueAfter: r.dispatch(f, v, mem)}, nil
+	after := r.dispatch(f, v, mem)
+	if !v.later.IsZero() {
+		after = min(after, until(f.now, v.later))
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
 }
 
 // forget drops a peer that is gone: its round, its report, its series. Nothing outside of this process needs cleaning up.
@@ -126,6 +133,7 @@ func (r *AgentPeerReconciler) gather(ctx context.Context, peer *trustv1alpha1.Ag
 		settings:  effective(&peer.Spec, r.Config),
 		known:     mem.over(readMemory(&peer.Status)),
 		questions: r.questions,
+		since:     mem.since,
 		now:       r.Clock.Now(),
 	}
 	var err error

@@ -28,7 +28,9 @@ type facts struct {
 	withheld trust.Reason
 	// questions that can be asked, and what they cost.
 	questions questions
-	now       time.Time
+	// since is when this process first saw the object.
+	since time.Time
+	now   time.Time
 }
 
 // questions are what probes can ask, and what that costs at worst in tasks.
@@ -47,6 +49,8 @@ type verdict struct {
 	outcome string
 	// write: status has to be written.
 	write bool
+	// later: it would have to be, and waits until then for the first report; zero if it does not.
+	later time.Time
 	plan  trust.Plan
 }
 
@@ -65,7 +69,21 @@ func judge(f facts) verdict {
 	// What is known is what status can hold, no more, so that nothing hangs on whether the operator was restarted.
 	v.known = readMemory(&v.status)
 	v.write = mustWrite(f, v)
+	if v.write && firstWord(f, v) {
+		v.write, v.later = false, f.since.Add(firstWordWithin)
+	}
 	return v
+}
+
+// firstWordWithin is how long a new object may go without a first word in its status.
+const firstWordWithin = 2 * time.Second
+
+// firstWord: all there is to say of a new object is that its first round has begun. If the round is over soon, its verdict is the
+// first word and the write before it is saved, which matters where a fleet is applied at once.
+func firstWord(f facts, v verdict) bool {
+	unseen := f.peer.Status.ObservedGeneration < 0 && f.peer.Status.Target == ""
+	return unseen && f.fault == nil && f.report == nil && !v.plan.At.IsZero() && !v.plan.At.After(f.now) &&
+		f.now.Before(f.since.Add(firstWordWithin))
 }
 
 // retarget starts afresh if the spec names another peer. Without a target nothing is decided about whom it names.

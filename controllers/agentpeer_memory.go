@@ -21,6 +21,8 @@ type memory struct {
 // remembered is one peer's part. Reconcile of one key never runs twice at once, so its fields need no lock.
 type remembered struct {
 	uid types.UID
+	// since is when this process first saw the object.
+	since time.Time
 	// version of the object that our last write made. An older object in the cache has not caught up yet.
 	version string
 	// rounds is the number that status showed when known was computed from it; another number there means that

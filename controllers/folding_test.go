@@ -107,6 +107,10 @@ func TestWhileTheAPIServerIsAwayTheReportWaits(t *testing.T) {
 func TestAnEditInBetweenIsSeenBeforeStatusIsWritten(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner")
+	if _, err := s.reconcile("planner"); err != nil {
+		t.Fatal(err)
+	}
+	s.await("planner")
 	edited := false
 	s.before = func() error {
 		if !edited {
@@ -260,4 +264,51 @@ func TestAFaultOfOursIsNotThePeers(t *testing.T) {
 
 	s.wantState("planner", trust.Streaming, trust.Trusted)
 	s.wantKStatus("planner", kstatus.CurrentStatus)
+}
+
+func TestTheFirstWordOnANewPeerIsItsVerdictIfThatComesSoon(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner")
+	result, err := s.reconcile("planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := s.counted(); n != 0 {
+		t.Errorf("%d writes before the first report, want none", n)
+	}
+	if result.RequeueAfter <= 0 || result.RequeueAfter > firstWordWithin {
+		t.Errorf("looks again after %v, want within %v", result.RequeueAfter, firstWordWithin)
+	}
+	s.await("planner")
+	if _, err := s.reconcile("planner"); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.counted(); n != 1 {
+		t.Errorf("%d writes up to the first verdict, want 1", n)
+	}
+	s.wantState("planner", trust.Streaming, trust.Trusted)
+	s.wantKStatus("planner", kstatus.CurrentStatus)
+}
+
+func TestANewPeerWhoseFirstRoundTakesLongIsSaidToBeAcceptedMeanwhile(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner")
+	release := make(chan struct{})
+	s.play("planner", func(ctx context.Context, job probe.Job) probe.Report { <-release; return s.honest(ctx, job) })
+	if _, err := s.reconcile("planner"); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.SetTime(s.clock.Now().Add(firstWordWithin))
+	if _, err := s.reconcile("planner"); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.counted(); n != 1 {
+		t.Errorf("%d writes after %v without a report, want 1", n, firstWordWithin)
+	}
+	if got := s.get("planner").Status.ObservedGeneration; got != 1 {
+		t.Errorf("observedGeneration is %d, want 1", got)
+	}
+	close(release)
+	s.settle("planner")
+	s.wantState("planner", trust.Streaming, trust.Trusted)
 }
