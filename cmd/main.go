@@ -80,7 +80,7 @@ func (o *options) bind(f *flag.FlagSet) {
 		"Comma-separated address ranges that may be dialled although they are private or loopback, such as 10.0.0.0/8.")
 	f.StringVar(&o.configFile, "config", "", "File with defaults, floors and ceilings of probe and trust settings (YAML).")
 	f.StringVar(&o.watchNamespaces, "watch-namespaces", "", "Comma-separated namespaces to watch; empty: all.")
-	f.IntVar(&o.concurrentRounds, "concurrent-rounds", 256, "How many rounds may begin beside each other; slow ones give way to others.")
+	f.IntVar(&o.concurrentRounds, "concurrent-rounds", 1024, "How many rounds may begin beside each other; slow ones give way to others.")
 	f.IntVar(&o.concurrentReconciles, "concurrent-reconciles", 8, "How many AgentPeers are reconciled at once.")
 	f.IntVar(&o.roundsPerOrigin, "rounds-per-origin", 4, "How many rounds may run at once against one scheme, host and port.")
 	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second,
