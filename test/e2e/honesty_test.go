@@ -89,7 +89,7 @@ func TestTheOperatorTellsLiarsFromHonestAgents(t *testing.T) {
 			guilty: "Streaming", because: "StreamClosedWithoutTerminalState"},
 		{preset: "cut-by-proxy", path: v1alpha1.PathSingleShot,
 			unclear: map[v1alpha1.CapabilityName]string{"Streaming": "StreamInterrupted"}},
-		{preset: "wrong-generation", path: v1alpha1.PathSingleShot, guilty: "Streaming", because: "ProtocolGenerationMismatch"},
+		{preset: "wrong-generation", path: v1alpha1.PathUnavailable, guilty: "Streaming", because: "ProtocolGenerationMismatch"},
 	}
 	agents := map[string]*agent.Agent{}
 	for _, p := range peers {
@@ -111,7 +111,9 @@ func TestTheOperatorTellsLiarsFromHonestAgents(t *testing.T) {
 	}
 	for _, p := range peers {
 		t.Run(p.preset, func(t *testing.T) {
-			w.stands(t, namespace, p.preset)
+			if p.guilty == "" { // who is demoted is asked ever more rarely
+				w.stands(t, namespace, p.preset)
+			}
 			var guilty []v1alpha1.CapabilityName
 			if p.guilty != "" {
 				guilty = append(guilty, p.guilty)

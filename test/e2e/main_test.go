@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -10,6 +11,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "32"); err != nil { // stories wait far more than they work
+		panic(err)
+	}
 	ctrl.SetLogger(logr.Discard()) // else controller-runtime complains that nobody set one
 	apiserver.Main(m)
 }
