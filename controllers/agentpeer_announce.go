@@ -1,7 +1,9 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,8 +33,8 @@ func (r *AgentPeerReconciler) announce(ctx context.Context, f facts, v verdict, 
 	for _, t := range v.transitions {
 		r.Metrics.transition(t)
 		log.Info("Trust changed", "capability", t.Capability, "from", t.From, "to", t.To, "reason", t.Reason)
-		r.tellTransition(f.peer, t)
 	}
+	r.tellTransitions(f.peer, v.transitions)
 	for _, name := range []string{trustv1alpha1.ConditionReady, trustv1alpha1.ConditionReachable, trustv1alpha1.ConditionCardValid,
 		trustv1alpha1.ConditionRequirementsMet} {
 		r.tellCondition(f.peer, meta.FindStatusCondition(f.peer.Status.Conditions, name), meta.FindStatusCondition(v.status.Conditions, name))
@@ -42,18 +44,37 @@ func (r *AgentPeerReconciler) announce(ctx context.Context, f facts, v verdict, 
 	mem.shown = next
 }
 
-func (r *AgentPeerReconciler) tellTransition(peer *trustv1alpha1.AgentPeer, t trust.Transition) {
-	kind, from := corev1.EventTypeNormal, t.From
-	if t.To == trust.Demoted {
-		kind = corev1.EventTypeWarning
+// tellTransitions tells of each demotion by itself, and of other changes alike in one event: a first look that found five
+// capabilities good is one piece of news.
+func (r *AgentPeerReconciler) tellTransitions(peer *trustv1alpha1.AgentPeer, list []trust.Transition) {
+	type change struct {
+		from, to trust.State
+		reason   trust.Reason
 	}
-	if from == "" {
-		from = trust.Unverified
+	var order []change
+	names := map[change][]string{}
+	for _, t := range list {
+		c := change{cmp.Or(t.From, trust.Unverified), t.To, t.Reason}
+		switch {
+		case c.from == c.to:
+		case c.to == trust.Demoted:
+			r.Recorder.Eventf(peer, nil, corev1.EventTypeWarning, or(string(t.Reason), string(t.To)), actionJudge,
+				"%s is %s, was %s", t.Capability, c.to, c.from)
+		default:
+			if names[c] == nil {
+				order = append(order, c)
+			}
+			names[c] = append(names[c], string(t.Capability))
+		}
 	}
-	if from == t.To {
-		return
+	for _, c := range order {
+		verb := "is"
+		if len(names[c]) > 1 {
+			verb = "are"
+		}
+		r.Recorder.Eventf(peer, nil, corev1.EventTypeNormal, or(string(c.reason), string(c.to)), actionJudge,
+			"%s %s %s, was %s", strings.Join(names[c], ", "), verb, c.to, c.from)
 	}
-	r.Recorder.Eventf(peer, nil, kind, or(string(t.Reason), string(t.To)), actionJudge, "%s is %s, was %s", t.Capability, t.To, from)
 }
 
 // tellCondition tells of a condition that became False, or True after it was False. The first verdict of a condition that

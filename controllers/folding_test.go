@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,4 +312,18 @@ func TestANewPeerWhoseFirstRoundTakesLongIsSaidToBeAcceptedMeanwhile(t *testing.
 	close(release)
 	s.settle("planner")
 	s.wantState("planner", trust.Streaming, trust.Trusted)
+}
+
+func TestOneEventTellsOfAllThatChangedAlike(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner")
+	s.settle("planner")
+	s.pass("planner", time.Minute) // the second look
+	told := s.told()
+	if want := "Lifecycle, TaskRetrieval are Trusted, was Unverified"; strings.Count(told, want) != 1 {
+		t.Errorf("told:\n%s\nwant once %q", told, want)
+	}
+	if strings.Contains(told, "TaskRetrieval is Trusted") {
+		t.Errorf("told:\n%s\nwant no event for TaskRetrieval alone", told)
+	}
 }
