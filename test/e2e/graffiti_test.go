@@ -75,7 +75,6 @@ func TestNothingThatAPeerSaysReachesStatusEventsOrLogs(t *testing.T) {
 	type painted struct {
 		name  string
 		url   string
-		fact  func() string
 		wants string
 	}
 	peers := []painted{
