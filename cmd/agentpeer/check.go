@@ -27,6 +27,7 @@ type checkFlags struct {
 	rounds    int
 	interval  time.Duration
 	message   string
+	wait      time.Duration
 	probes    string
 	output    string
 	verbose   bool
@@ -66,6 +67,7 @@ does not count.`,
 	fl := cmd.Flags()
 	fl.IntVar(&f.rounds, "rounds", 1, "rounds to run, 1 to 100; a soft contradiction needs two of three to demote")
 	fl.DurationVar(&f.interval, "interval", time.Second, "pause between two rounds")
+	fl.DurationVar(&f.wait, "wait-deadline", 0, "how long to wait for the agent to ask for input (default 30s, as spec.deadlines.wait)")
 	fl.StringVar(&f.message, "message", "", `text of the ordinary probe message (default "ping")`)
 	fl.StringVar(&f.probes, "probes", "", "file with fixtures and timeouts, YAML or JSON in the shape of spec.probes; - reads standard input")
 	fl.StringVarP(&f.output, "output", "o", "table", "table or json")
@@ -129,6 +131,9 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	if f.interval < 0 {
 		return none, trust.Policy{}, fmt.Errorf("--interval is %s, want 0s or more", f.interval)
 	}
+	if f.wait < 0 || f.wait > time.Hour {
+		return none, trust.Policy{}, fmt.Errorf("--wait-deadline is %s, want more than 0s and at most 1h", f.wait)
+	}
 	if f.output != "table" && f.output != "json" {
 		return none, trust.Policy{}, fmt.Errorf("--output is %q, want table or json", f.output)
 	}
@@ -152,6 +157,9 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	}
 	var policy trust.Policy
 	t.Fixtures, t.Timing, policy = controllers.Standalone(&probes)
+	if f.wait != 0 {
+		t.Timing.Wait = f.wait
+	}
 
 	if f.cardPath != "" && !strings.HasPrefix(f.cardPath, "/") {
 		return none, trust.Policy{}, fmt.Errorf("--card-path is %q, want a path that starts with /", f.cardPath)

@@ -19,6 +19,9 @@ func readProbes(path string, in io.Reader) (v1alpha1.Probes, error) {
 	if err != nil {
 		return p, fmt.Errorf("reading --probes: %w", err)
 	}
+	if err := readableDurations(raw); err != nil {
+		return p, fmt.Errorf("reading --probes: %q: %w", path, err)
+	}
 	if err := yaml.UnmarshalStrict(raw, &p); err != nil {
 		return p, fmt.Errorf("reading --probes: %q is not in the shape of spec.probes: %w", path, err)
 	}
@@ -26,6 +29,34 @@ func readProbes(path string, in io.Reader) (v1alpha1.Probes, error) {
 		return p, fmt.Errorf("reading --probes: %q: %w", path, err)
 	}
 	return p, nil
+}
+
+// durations of spec.probes, by the group they are in.
+var durations = map[string][]string{
+	"reachability": {"interval"},
+	"behavior":     {"interval", "confirmInterval", "taskTimeout", "firstEventTimeout", "idleTimeout"},
+}
+
+// readableDurations names the field of a duration that cannot be read, which the decoder does not. What is not a map it leaves to
+// the decoder.
+func readableDurations(raw []byte) error {
+	var file map[string]map[string]any
+	if yaml.Unmarshal(raw, &file) != nil {
+		return nil
+	}
+	for group, fields := range durations {
+		for _, field := range fields {
+			v, set := file[group][field]
+			if !set {
+				continue
+			}
+			text, ok := v.(string)
+			if _, err := time.ParseDuration(text); !ok || err != nil {
+				return fmt.Errorf("%s.%s is %v, want a duration such as 30s or 5m", group, field, v)
+			}
+		}
+	}
+	return nil
 }
 
 func validProbes(p *v1alpha1.Probes) error {

@@ -91,7 +91,25 @@ func failText(e *wire.Error) string {
 	if e.Status != 0 {
 		return fmt.Sprintf("HTTP %d", e.Status)
 	}
+	if text, ok := failWords[e.Class]; ok {
+		return text
+	}
 	return string(e.Class)
+}
+
+// failWords say for people what kept an exchange from taking place.
+var failWords = map[wire.Class]string{
+	wire.ClassBlocked:   "the address may not be dialled",
+	wire.ClassDNS:       "the name does not resolve",
+	wire.ClassConnect:   "no connection, nothing listens there or no route leads there",
+	wire.ClassTLS:       "no secure connection, the certificate or the handshake failed",
+	wire.ClassTimeout:   "no answer in time",
+	wire.ClassReset:     "the connection was lost",
+	wire.ClassRedirect:  "a redirect that is not followed",
+	wire.ClassMediaType: "a page for browsers or other content that is none of A2A",
+	wire.ClassTooLarge:  "an answer larger than the limit",
+	wire.ClassMalformed: "an answer that is not JSON",
+	wire.ClassCanceled:  "called off",
 }
 
 // offset writes a duration in whole milliseconds below ten seconds, else in tenths of a second.

@@ -160,7 +160,11 @@ func unstable(p Peer, at time.Time) bool {
 	return fresh > MaxNewDigests
 }
 
+// declared is empty as long as no card was read: what nobody has said is neither declared nor not.
 func (c Claims) declared(name Capability) Declaration {
+	if c.Digest == "" {
+		return ""
+	}
 	if c.Declared[name] == Declared {
 		return Declared
 	}

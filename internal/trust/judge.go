@@ -39,6 +39,9 @@ func (f *fold) observe(obs Observation) {
 // undeclared: no penalty and no promotion, but if it works all the same, say so.
 func (f *fold) undeclared(rec *Record, obs Observation) {
 	rec.Warnings = nil
+	if rec.Declared == "" {
+		rec.Reason = obs.Reason // no card was ever read; say why
+	}
 	if obs.Outcome == Honored && rec.Capability != StateTransitionHistory {
 		rec.Warnings = []Reason{WarnUndeclaredButWorks}
 	}

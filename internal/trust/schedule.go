@@ -299,7 +299,7 @@ func (s *scheduler) start(first candidate) time.Time {
 
 // secondLook is how soon the second round of a new peer follows its first. A fleet applied at once has a path for every
 // peer before the longer questions begin.
-const secondLook = 10 * time.Second
+const secondLook = 30 * time.Second
 
 // cheap plans the next round of the reachability tier. What fails again and again is asked ever more rarely: a peer that
 // wants credentials once a day, any other once an interval.

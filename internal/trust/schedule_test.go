@@ -66,11 +66,11 @@ func TestSchedule(t *testing.T) {
 		},
 		"a peer just met": {
 			reason: "Everything else is asked soon after, in the second round; Streaming waits for its interval.",
-			peer:   justMet(), now: epoch, kind: Behavior, from: minutes(1.0 / 6), to: minutes(1.0 / 6), ask: without(gradable, Streaming),
+			peer:   justMet(), now: epoch, kind: Behavior, from: minutes(0.5), to: minutes(0.5), ask: without(gradable, Streaming),
 		},
 		"a peer caught at first sight": {
 			reason: "The rest is asked soon, Streaming is not: two contradictions seconds apart are one incident seen twice.",
-			peer:   caughtAtOnce(), now: epoch, kind: Behavior, from: minutes(1.0 / 6), to: minutes(1.0 / 6), ask: without(gradable, Streaming),
+			peer:   caughtAtOnce(), now: epoch, kind: Behavior, from: minutes(0.5), to: minutes(0.5), ask: without(gradable, Streaming),
 		},
 		"suspended": {
 			reason: "Never.",

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ func bareMain(args []string) error {
 	streams := f.Int("streams", 1, "streams a peer")
 	sends := f.Int("sends", 1, "sends a peer")
 	cards := f.Int("cards", 1, "card fetches a peer")
+	statusFile := f.String("status", "", "file with the status to write for each peer")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -50,9 +52,17 @@ func bareMain(args []string) error {
 		return err
 	}
 	defer func() { w.Stop() }()
+	var status v1alpha1.AgentPeerStatus
+	raw, err := os.ReadFile(*statusFile)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &status); err != nil {
+		return err
+	}
 	fmt.Println("ready")
 
-	b := bare{http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Second}}, api: api}
+	b := bare{status: status, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Second}}, api: api}
 	seen := map[string]bool{}
 	slots := make(chan struct{}, *at)
 	failed := make(chan error, 1)
@@ -105,6 +115,8 @@ type nothing struct{ ctx context.Context }
 func (n nothing) Read([]byte) (int, error) { <-n.ctx.Done(); return 0, io.EOF }
 
 type bare struct {
+	status v1alpha1.AgentPeerStatus
+
 	http *http.Client
 	api  client.Client
 }
@@ -209,21 +221,12 @@ func (b *bare) stream(ctx context.Context, url string) (id string, err error) {
 	return id, lines.Err()
 }
 
-// write puts about as much into status as the operator does.
+// write applies the status that the operator gave such a peer.
 func (b *bare) write(ctx context.Context, o *v1alpha1.AgentPeer) error {
-	now := metav1.Now()
-	o = o.DeepCopy()
-	o.ManagedFields = nil
-	o.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "AgentPeer"}
-	o.Status = v1alpha1.AgentPeerStatus{ObservedGeneration: o.Generation, Target: o.Spec.URL}
-	for _, name := range []v1alpha1.CapabilityName{v1alpha1.CapabilityStreaming, v1alpha1.CapabilityTaskRetrieval, v1alpha1.CapabilityLifecycle,
-		v1alpha1.CapabilityCancellation, v1alpha1.CapabilityContinuation} {
-		o.Status.Capabilities = append(o.Status.Capabilities, v1alpha1.CapabilityStatus{Name: name, State: v1alpha1.Trusted, Reason: "Honored",
-			LastTransitionTime: &now, ExpirationTime: &now, NextProbeTime: &now, LastTime: &now})
-	}
-	for _, t := range []string{"Ready", "Reachable", "CardValid", "Trusted", "RequirementsMet"} {
-		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: t, Status: metav1.ConditionTrue, Reason: "Bare", LastTransitionTime: now})
-	}
+	status := *b.status.DeepCopy()
+	status.Target = o.Spec.URL
+	next := &v1alpha1.AgentPeer{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Status: status,
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "AgentPeer"}, Spec: o.Spec}
 	//nolint:staticcheck // a plain patch is what a bare program would write
-	return b.api.Status().Patch(ctx, o, client.Apply, client.FieldOwner("bare"), client.ForceOwnership)
+	return b.api.Status().Patch(ctx, next, client.Apply, client.FieldOwner("bare"), client.ForceOwnership)
 }

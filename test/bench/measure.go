@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/client"
@@ -86,11 +87,13 @@ func (b *bed) race(ctx context.Context, preset, config string, n int) (l lap, er
 	cpu, err2 := operator.cpu()
 	l.cpu = cpu - idle
 	counts, err3 := exchanges(urls)
+	written := filepath.Join(b.work, "status.json")
+	err6 := b.saveStatus(ctx, "p-0", written)
 	var err4, err5 error
 	l.rss, err4 = operator.rss()
 	l.p99, err5 = reconcileP99(metrics)
 	operator.stop()
-	if err := errors.Join(err, err2, err3, err4, err5, b.clear(ctx)); err != nil {
+	if err := errors.Join(err, err2, err3, err4, err5, err6, b.clear(ctx)); err != nil {
 		return l, err
 	}
 
@@ -99,7 +102,7 @@ func (b *bed) race(ctx context.Context, preset, config string, n int) (l lap, er
 	}
 	bare, err := b.start(ctx, "bare", "ready", filepath.Join(b.work, "bench"), "bare", "-kubeconfig", b.kubeconfig, "-peers", strconv.Itoa(n),
 		"-concurrency", strconv.Itoa(concurrency), "-cards", per("card"), "-gets", per("GetTask"), "-streams", per("SendStreamingMessage"),
-		"-sends", per("SendMessage"))
+		"-sends", per("SendMessage"), "-status", written)
 	if err != nil {
 		return l, err
 	}
@@ -132,6 +135,19 @@ func (b *bed) race(ctx context.Context, preset, config string, n int) (l lap, er
 	fmt.Fprintf(os.Stderr, "bench: %d %s peers: operator %.2f s, %.2f CPU s; bare %.2f s, %.2f CPU s; per peer %s cards, %s GetTask, %s streams, %s sends\n",
 		n, preset, l.wall, l.cpu, l.bareWall, l.bareCPU, per("card"), per("GetTask"), per("SendStreamingMessage"), per("SendMessage"))
 	return l, b.clear(ctx)
+}
+
+// saveStatus writes the status of an AgentPeer to a file.
+func (b *bed) saveStatus(ctx context.Context, name, path string) error {
+	var o v1alpha1.AgentPeer
+	if err := b.api.Get(ctx, ctrlclient.ObjectKey{Namespace: namespace, Name: name}, &o); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(o.Status)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, raw, 0o600)
 }
 
 // rare asks for long intervals, so that only first rounds are measured.
