@@ -40,7 +40,8 @@ run: ## Run the operator here against the cluster of your kubeconfig (ARGS="--he
 
 .PHONY: demo
 demo: sdk ## Show the product: operator, honest and lying agents, live verdicts (DEMO_EXIT=1 ends by itself).
-	$(WITH_ASSETS) go run ./hack/demo
+	go build -o $(BIN)/demo ./hack/demo
+	$(WITH_ASSETS) $(BIN)/demo
 
 ##@ Test it
 

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +23,9 @@ import (
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
 )
+
+// protocolVersion is major.minor, with or without a patch number.
+var protocolVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,5})?$`)
 
 // checkFlags are the flags of `agentpeer check`.
 type checkFlags struct {
@@ -161,8 +166,11 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 		t.Timing.Wait = f.wait
 	}
 
-	if f.cardPath != "" && !strings.HasPrefix(f.cardPath, "/") {
-		return none, trust.Policy{}, fmt.Errorf("--card-path is %q, want a path that starts with /", f.cardPath)
+	if f.cardPath != "" && (!strings.HasPrefix(f.cardPath, "/") || strings.HasPrefix(f.cardPath, "//")) {
+		return none, trust.Policy{}, fmt.Errorf("--card-path is %q, want a path that starts with one /, such as /v1/card", f.cardPath)
+	}
+	if f.version != "" && !protocolVersion.MatchString(f.version) {
+		return none, trust.Policy{}, fmt.Errorf("--protocol-version is %q, want a version such as 1.0 or 0.3", f.version)
 	}
 	t.CardPath = f.cardPath
 	t.Preference = card.Preference{Binding: f.binding, ProtocolVersion: f.version, Endpoint: u}
@@ -193,8 +201,11 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %w", err)
 		}
 		value := strings.TrimSpace(string(token))
-		if value == "" {
+		switch {
+		case value == "":
 			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %q is empty", f.tokenFile)
+		case strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %q holds more than one token, or characters that no header can hold", f.tokenFile)
 		}
 		t.Credentials = wire.Credentials{Header: "Authorization", Value: "Bearer " + value, Origins: []string{u.Scheme + "://" + u.Host}}
 	}
@@ -212,21 +223,32 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	return t, policy, nil
 }
 
+// parseURL reads the address as spec.url is read: whatever that refuses, this refuses.
 func parseURL(raw string) (*url.URL, error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err == nil && u.Host == "" || err != nil && !strings.Contains(raw, "://"):
+	const such = "such as http://localhost:9001"
+	if !strings.Contains(raw, "://") {
+		if raw == "" {
+			return nil, fmt.Errorf("the URL is empty, want one %s", such)
+		}
 		return nil, fmt.Errorf("%q is no URL with a host: write it with its scheme, such as http://%s", raw, strings.TrimLeft(raw, "/"))
-	case err != nil:
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
 		return nil, fmt.Errorf("reading the URL: %w", err)
+	}
+	port, portErr := strconv.ParseUint(u.Port(), 10, 16)
+	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("the URL has scheme %q, want http or https", u.Scheme)
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("%q has no host, want a URL %s", raw, such)
 	case u.User != nil:
 		return nil, errors.New("the URL holds a user name: pass credentials with --bearer-token-file")
-	case u.Hostname() == "":
-		return nil, fmt.Errorf("%q has no host", raw)
+	case u.Port() != "" && (portErr != nil || port == 0):
+		return nil, fmt.Errorf("the URL has port %s, want 1 to 65535", u.Port())
+	case strings.Contains(raw, "#"):
+		return nil, errors.New("the URL has a fragment: leave out everything from the # on")
 	}
-	u.Fragment = ""
 	return u, nil
 }
 

@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
@@ -22,13 +29,65 @@ func readProbes(path string, in io.Reader) (v1alpha1.Probes, error) {
 	if err := readableDurations(raw); err != nil {
 		return p, fmt.Errorf("reading --probes: %q: %w", path, err)
 	}
-	if err := yaml.UnmarshalStrict(raw, &p); err != nil {
+	if err := decodeProbes(raw, &p); err != nil {
 		return p, fmt.Errorf("reading --probes: %q is not in the shape of spec.probes: %w", path, err)
 	}
 	if err := validProbes(&p); err != nil {
 		return p, fmt.Errorf("reading --probes: %q: %w", path, err)
 	}
 	return p, nil
+}
+
+// decodeProbes reads one document of YAML or JSON. Its errors name the field.
+func decodeProbes(raw []byte, into *v1alpha1.Probes) error {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
+	first, err := documents.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if second, err := documents.Read(); err == nil && len(bytes.TrimSpace(second)) > 0 {
+		return errors.New("it holds several documents, want one")
+	}
+	text, err := yaml.YAMLToJSONStrict(first)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err = d.Decode(into)
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Errorf("%s is %s, want %s", strings.TrimPrefix(kind.Field, "."), article(kind.Value), wanted(kind.Type))
+	}
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+func article(word string) string {
+	if strings.ContainsAny(word[:1], "aeiou") {
+		return "an " + word
+	}
+	return "a " + word
+}
+
+// wanted says what the file should hold where Go wants a type.
+func wanted(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a number"
 }
 
 // durations of spec.probes, by the group they are in.

@@ -118,7 +118,7 @@ type decisionResult struct {
 func (c *checked) result(now time.Time) result {
 	reach := c.last.Round.Reach
 	res := result{Peer: c.target.ID, Rounds: c.peer.Rounds.Last, Tasks: c.tasks, Card: c.card, Orphans: c.orphans,
-		Reachable: reachResult{Outcome: string(reach.Outcome), Reason: string(reach.Reason), Message: reach.Message}}
+		Reachable: reachResult{Outcome: string(reach.Outcome), Reason: string(reach.Reason), Message: asFlags(reach.Message)}}
 	last := map[trust.Capability]trust.Observation{}
 	for _, o := range c.last.Round.Observations {
 		last[o.Capability] = o
@@ -145,6 +145,7 @@ func capabilityOf(r trust.Record, o trust.Observation, diverged bool) capability
 			out.Reason = string(o.Reason)
 		}
 	}
+	out.Message = asFlags(out.Message)
 	if out.Observed == nil {
 		out.Observed = []string{}
 	}
@@ -154,6 +155,11 @@ func capabilityOf(r trust.Record, o trust.Observation, diverged bool) capability
 		}
 	}
 	return out
+}
+
+// asFlags names the flags of this command where the engine names fields of a spec.
+func asFlags(message string) string {
+	return strings.ReplaceAll(message, "spec.allowedOrigins", "--allow-origins")
 }
 
 // exitCode says how the check ended. What nobody asked, for want of a fixture, of a declaration or of a question, does not count.

@@ -63,10 +63,10 @@ func (d *stage) kubectl() string {
 	return filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
 }
 
-// build compiles the three programs; what is built already costs a second.
+// build compiles the programs; what is built already costs a second.
 func (d *stage) build(ctx context.Context) error {
 	for _, b := range []struct{ name, pkg string }{
-		{"manager", "./cmd"}, {"agentpeer", "./cmd/agentpeer"}, {"agent", "./test/agent/cmd/agent"},
+		{"manager", "./cmd"}, {"agent", "./test/agent/cmd/agent"},
 	} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-o", d.bin(b.name), b.pkg)
 		cmd.Dir = d.root
