@@ -137,6 +137,39 @@ func TestAPeerOutOfReachStaysReadyAndIsToldOfOnce_CaseC88(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatWasNeverReachedIsUnknownAndWarnsNobody(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {
+		p.Spec.RequiredCapabilities = []trustv1alpha1.RequirableCapability{"Streaming"}
+	})
+	s.play("planner", s.silent)
+
+	s.settle("planner")
+
+	s.wantCondition("planner", trustv1alpha1.ConditionRequirementsMet, metav1.ConditionUnknown, trustv1alpha1.ReasonRequirementUnverified)
+	s.wantMessage("planner", trustv1alpha1.ConditionRequirementsMet, "Streaming: Unreachable")
+	s.wantCondition("planner", trustv1alpha1.ConditionTrusted, metav1.ConditionUnknown, "")
+	s.wantCondition("planner", trustv1alpha1.ConditionReachable, metav1.ConditionUnknown, "Unreachable")
+	p := s.get("planner")
+	if d := p.Status.Decision; d.Path != trustv1alpha1.PathSingleShot || d.Reason != "Unreachable" {
+		t.Errorf("decision is %s (%s), want SingleShot (Unreachable)", d.Path, d.Reason)
+	}
+	if got := capability(p, trust.Streaming); got.Declared != "" || got.Reason != "Unreachable" {
+		t.Errorf("Streaming is %q (%s), want no declaration as no card was read, and Unreachable", got.Declared, got.Reason)
+	}
+	if told := s.told(); told != "" {
+		t.Errorf("events are %q, want none: nothing is known against it", told)
+	}
+	s.wantKStatus("planner", kstatus.CurrentStatus)
+
+	s.play("planner", s.honest)
+	s.pass("planner", 10*time.Minute)
+	s.wantCondition("planner", trustv1alpha1.ConditionRequirementsMet, metav1.ConditionTrue, "")
+	if got := capability(s.get("planner"), trust.Streaming); got.Declared != trustv1alpha1.Declared {
+		t.Errorf("Streaming is %q once the card was read, want Declared", got.Declared)
+	}
+}
+
 func TestTrustThatNothingRenewsIsWrittenAsExpired(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner")

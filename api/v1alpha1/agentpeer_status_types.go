@@ -143,7 +143,7 @@ type CapabilityStatus struct {
 	Name CapabilityName `json:"name"`
 
 	// declared is what the card says: Declared, or NotDeclared for false, absent, null or a wrong type. Unset for core
-	// behaviours, which no card declares.
+	// behaviours, which no card declares, and as long as no card was read.
 	// +optional
 	Declared Declaration `json:"declared,omitempty"`
 

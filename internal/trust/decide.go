@@ -112,7 +112,7 @@ func (p *Peer) whySingleShot(unsettled bool, now time.Time) Reason {
 		return ReasonStreamingDemoted
 	case rec != nil && rec.Declared == NotDeclared:
 		return ReasonNotDeclared
-	case p.Rounds.ReachFailures >= UnreachableAfter:
+	case p.Rounds.ReachFailures >= UnreachableAfter, p.Rounds.ReachFailures > 0 && p.Claims.Digest == "":
 		return p.Rounds.ReachReason
 	case rec != nil && rec.expired(now):
 		return ReasonTrustExpired

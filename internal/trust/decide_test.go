@@ -164,6 +164,16 @@ func TestDecide(t *testing.T) {
 				d.Path, d.Reason, d.Expiration = PathStreaming, ReasonStreamingTrusted, epoch.Add(time.Hour)
 			}),
 		},
+		"never reached": {
+			reason: "No card was read, so nothing is undeclared: what the round said is why.",
+			peer:   neverReached(ReasonUnreachable),
+			want:   with(func(d *Decision) { d.Reason = ReasonUnreachable }),
+		},
+		"never reached, and for another reason since": {
+			reason: "The last round knows best.",
+			peer:   neverReached(ReasonUnreachable, ReasonAuthenticationRequired),
+			want:   with(func(d *Decision) { d.Reason = ReasonAuthenticationRequired }),
+		},
 		"mode Observe": {
 			reason: "The card decides, and beside it stands what Enforce would have said.",
 			peer: func() Peer {
@@ -190,6 +200,19 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// neverReached is a peer whose card was never read: one behaviour round, then cheap ones, each failing for its reason.
+func neverReached(reasons ...Reason) Peer {
+	var p Peer
+	for i, why := range reasons {
+		r := Round{Number: int64(i + 1), Kind: Reachability, Finished: epoch, Reach: Observation{Outcome: Inconclusive, Reason: why}}
+		if i == 0 {
+			r.Kind, r.Asked = Behavior, []Capability{Streaming}
+		}
+		p, _, _ = Advance(p, "t", r, DefaultPolicy(), epoch)
+	}
+	return p
+}
+
 func TestFacts(t *testing.T) {
 	demoted := func(p Peer, c Capability) Peer {
 		r := p.record(c)
@@ -213,8 +236,25 @@ func TestFacts(t *testing.T) {
 		met      Fact
 	}{
 		"a peer never asked, nothing required": {
-			trusted: Fact{Status: Unknown, Reason: ReasonNothingDeclared},
+			trusted: Fact{Status: Unknown, Reason: ReasonNotProbed},
 			met:     Fact{Status: True, Reason: ReasonRequirementsMet},
+		},
+		"an agent that was never reached, nothing required": {
+			peer:    neverReached(ReasonUnreachable),
+			trusted: Fact{Status: Unknown, Reason: ReasonUnreachable},
+			met:     Fact{Status: True, Reason: ReasonRequirementsMet},
+		},
+		"an agent that was never reached, streaming required: no card was read, so nothing is refuted": {
+			peer:     neverReached(ReasonUnreachable),
+			required: []Capability{Streaming},
+			trusted:  Fact{Unknown, Streaming, ReasonUnreachable},
+			met:      Fact{Unknown, Streaming, ReasonUnreachable},
+		},
+		"an agent that wants credentials since: what the last round said, not the first": {
+			peer:     neverReached(ReasonUnreachable, ReasonAuthenticationRequired),
+			required: []Capability{Streaming, Cancellation},
+			trusted:  Fact{Unknown, Cancellation, ReasonAuthenticationRequired},
+			met:      Fact{Unknown, Cancellation, ReasonAuthenticationRequired},
 		},
 		"a peer never asked, streaming required": {
 			required: []Capability{Streaming},

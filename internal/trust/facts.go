@@ -33,14 +33,19 @@ func AllTrusted(p Peer, required []Capability, now time.Time) Fact {
 			wanted = append(wanted, r.Capability)
 		}
 	}
-	if len(wanted) == 0 {
+	switch {
+	case len(wanted) > 0:
+	case p.Claims.Digest != "":
 		return Fact{Status: Unknown, Reason: ReasonNothingDeclared}
+	default:
+		return Fact{Status: Unknown, Reason: p.unread(ReasonNotProbed)}
 	}
 	return p.fact(wanted, now, ReasonAllTrusted, func(r Record) bool { return r.State == Demoted })
 }
 
 // Requirements tells whether every required capability has live trust: False names the first that is Demoted or not
-// declared, Unknown the first that is still Unverified. Nothing required is True.
+// declared, Unknown the first that is still Unverified. Nothing required is True. As long as no card was read nothing is
+// refuted.
 func Requirements(p Peer, required []Capability, now time.Time) Fact {
 	return p.fact(required, now, ReasonRequirementsMet, func(r Record) bool {
 		return r.State == Demoted || r.Declared == NotDeclared
@@ -59,12 +64,20 @@ func (p Peer) fact(wanted []Capability, now time.Time, met Reason, refuted func(
 			return Fact{Status: False, Capability: c, Reason: rec.Reason}
 		case fact.Status == Unknown || known && rec.State == Trusted && !rec.expired(now):
 		case !known:
-			fact = Fact{Status: Unknown, Capability: c, Reason: ReasonNotExercised}
+			fact = Fact{Status: Unknown, Capability: c, Reason: p.unread(ReasonNotExercised)}
 		case rec.expired(now):
 			fact = Fact{Status: Unknown, Capability: c, Reason: ReasonTrustExpired}
 		default:
-			fact = Fact{Status: Unknown, Capability: c, Reason: rec.Reason}
+			fact = Fact{Status: Unknown, Capability: c, Reason: p.unread(rec.Reason)}
 		}
 	}
 	return fact
+}
+
+// unread is why no card was ever read, as the last round has it, and otherwise if one was or if no round failed.
+func (p Peer) unread(otherwise Reason) Reason {
+	if p.Claims.Digest == "" && p.Rounds.ReachFailures > 0 && p.Rounds.ReachReason != "" {
+		return p.Rounds.ReachReason
+	}
+	return otherwise
 }

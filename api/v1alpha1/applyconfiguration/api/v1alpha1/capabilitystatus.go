@@ -18,7 +18,7 @@ type CapabilityStatusApplyConfiguration struct {
 	// name of the capability.
 	Name *apiv1alpha1.CapabilityName `json:"name,omitempty"`
 	// declared is what the card says: Declared, or NotDeclared for false, absent, null or a wrong type. Unset for core
-	// behaviours, which no card declares.
+	// behaviours, which no card declares, and as long as no card was read.
 	Declared *apiv1alpha1.Declaration `json:"declared,omitempty"`
 	// state of trust. Unverified: nothing valid observed, the card is a hint only. Trusted: observed to work, until
 	// expirationTime. Demoted: observed to contradict what is owed.
