@@ -68,12 +68,8 @@ func (r *AgentPeerReconciler) tellTransitions(peer *trustv1alpha1.AgentPeer, lis
 		}
 	}
 	for _, c := range order {
-		verb := "is"
-		if len(names[c]) > 1 {
-			verb = "are"
-		}
 		r.Recorder.Eventf(peer, nil, corev1.EventTypeNormal, or(string(c.reason), string(c.to)), actionJudge,
-			"%s %s %s, was %s", strings.Join(names[c], ", "), verb, c.to, c.from)
+			"%s %s %s, was %s", strings.Join(names[c], ", "), be(names[c]), c.to, c.from)
 	}
 }
 

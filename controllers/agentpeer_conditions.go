@@ -121,8 +121,23 @@ func cardValid(f conditionFacts) metav1.Condition {
 	return condition(name, metav1.ConditionUnknown, trustv1alpha1.ReasonNotProbed, "no card was read yet")
 }
 
-// trusted and requirementsMet put the facts of the trust package into words.
+// trusted and requirementsMet put the facts of the trust package into words. What is Demoted and counts for nothing here
+// (a core behaviour that is not required) is named all the same, so that True misleads nobody.
 func trusted(f conditionFacts) metav1.Condition {
+	c := allTrusted(f)
+	var names []string
+	for _, rec := range f.known.Records {
+		if rec.State == trust.Demoted && rec.Capability.Core() && !slices.Contains(f.required, rec.Capability) {
+			names = append(names, string(rec.Capability))
+		}
+	}
+	if len(names) > 0 {
+		c.Message += fmt.Sprintf("; %s %s Demoted and not required", strings.Join(names, ", "), be(names))
+	}
+	return c
+}
+
+func allTrusted(f conditionFacts) metav1.Condition {
 	const name = trustv1alpha1.ConditionTrusted
 	switch fact := trust.AllTrusted(f.known, f.required, f.now); {
 	case fact.Status == trust.True:
@@ -134,6 +149,14 @@ func trusted(f conditionFacts) metav1.Condition {
 	default:
 		return condition(name, metav1.ConditionUnknown, trustv1alpha1.ReasonCapabilityUnverified, "%s is Unverified: %s", fact.Capability, fact.Reason)
 	}
+}
+
+// be is the verb for so many names.
+func be(names []string) string {
+	if len(names) == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 func requirementsMet(f conditionFacts) metav1.Condition {

@@ -74,6 +74,38 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+func TestTrustedNamesADemotedCoreBehaviourThatIsNotRequired(t *testing.T) {
+	streaming := trust.Record{Capability: trust.Streaming, Declared: trust.Declared, State: trust.Trusted, Reason: trust.ReasonHonored, Expiration: epoch.Add(time.Hour)}
+	demoted := func(c trust.Capability) trust.Record {
+		return trust.Record{Capability: c, State: trust.Demoted, Reason: trust.ReasonEventsAfterCancel}
+	}
+	tests := map[string]struct {
+		records  []trust.Record
+		required []trust.Capability
+		want     metav1.ConditionStatus
+		message  string
+	}{
+		"all is well": {[]trust.Record{streaming}, nil, "True", "every declared and required capability is Trusted"},
+		"a core behaviour is demoted": {[]trust.Record{demoted(trust.Cancellation), streaming}, nil, "True",
+			"every declared and required capability is Trusted; Cancellation is Demoted and not required"},
+		"two are": {[]trust.Record{demoted(trust.Cancellation), demoted(trust.Lifecycle), streaming}, nil, "True",
+			"every declared and required capability is Trusted; Cancellation, Lifecycle are Demoted and not required"},
+		"one of two is required": {[]trust.Record{demoted(trust.Cancellation), demoted(trust.Lifecycle), streaming},
+			[]trust.Capability{trust.Lifecycle}, "False", "Lifecycle is Demoted: EventsAfterCancel; Cancellation is Demoted and not required"},
+		"nothing is declared": {[]trust.Record{demoted(trust.Cancellation)}, nil, "Unknown",
+			"nothing was verified; Cancellation is Demoted and not required"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := knownPeer(func(f *conditionFacts) { f.known.Records, f.required = test.records, test.required })
+			c := meta.FindStatusCondition(conditions(nil, f), trustv1alpha1.ConditionTrusted)
+			if c.Status != test.want || c.Message != test.message {
+				t.Errorf("Trusted is %s: %q, want %s: %q", c.Status, c.Message, test.want, test.message)
+			}
+		})
+	}
+}
+
 func TestAConditionKeepsTheGenerationOfTheReportItRestsOn(t *testing.T) {
 	first := conditions(nil, knownPeer(func(*conditionFacts) {}))
 	edited := knownPeer(func(f *conditionFacts) { f.generation, f.reported, f.now = 5, 0, epoch.Add(time.Hour) })
