@@ -14,11 +14,19 @@ import (
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
 
-// Actions of events: what the operator was doing.
+// Actions of events: what the operator was doing, and with what: JudgeStreaming, CheckReady. Events of equal type, reason,
+// action and object are folded into one by the recorder, which keeps the text of the first alone.
 const (
-	actionJudge   = "Judge"
-	actionResolve = "Resolve"
+	actionJudge = "Judge"
+	actionCheck = "Check"
+	// maxAction is the bound of the API server.
+	maxAction = 128
 )
+
+func action(what string, about ...string) string {
+	name := what + strings.Join(about, "")
+	return name[:min(len(name), maxAction)]
+}
 
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -58,7 +66,7 @@ func (r *AgentPeerReconciler) tellTransitions(peer *trustv1alpha1.AgentPeer, lis
 		switch {
 		case c.from == c.to:
 		case c.to == trust.Demoted:
-			r.Recorder.Eventf(peer, nil, corev1.EventTypeWarning, or(string(t.Reason), string(t.To)), actionJudge,
+			r.Recorder.Eventf(peer, nil, corev1.EventTypeWarning, or(string(t.Reason), string(t.To)), action(actionJudge, string(t.Capability)),
 				"%s is %s, was %s", t.Capability, c.to, c.from)
 		default:
 			if names[c] == nil {
@@ -68,7 +76,7 @@ func (r *AgentPeerReconciler) tellTransitions(peer *trustv1alpha1.AgentPeer, lis
 		}
 	}
 	for _, c := range order {
-		r.Recorder.Eventf(peer, nil, corev1.EventTypeNormal, or(string(c.reason), string(c.to)), actionJudge,
+		r.Recorder.Eventf(peer, nil, corev1.EventTypeNormal, or(string(c.reason), string(c.to)), action(actionJudge, names[c]...),
 			"%s %s %s, was %s", strings.Join(names[c], ", "), be(names[c]), c.to, c.from)
 	}
 }
@@ -81,9 +89,9 @@ func (r *AgentPeerReconciler) tellCondition(peer *trustv1alpha1.AgentPeer, old, 
 	}
 	switch {
 	case next.Status == metav1.ConditionFalse:
-		r.Recorder.Eventf(peer, nil, corev1.EventTypeWarning, next.Reason, actionResolve, "%s is False: %s", next.Type, next.Message)
+		r.Recorder.Eventf(peer, nil, corev1.EventTypeWarning, next.Reason, action(actionCheck, next.Type), "%s is False: %s", next.Type, next.Message)
 	case next.Status == metav1.ConditionTrue && old != nil && old.Status == metav1.ConditionFalse:
-		r.Recorder.Eventf(peer, nil, corev1.EventTypeNormal, next.Reason, actionResolve, "%s is True: %s", next.Type, next.Message)
+		r.Recorder.Eventf(peer, nil, corev1.EventTypeNormal, next.Reason, action(actionCheck, next.Type), "%s is True: %s", next.Type, next.Message)
 	}
 }
 
