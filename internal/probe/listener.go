@@ -88,7 +88,7 @@ func (l *listener) due(t *tape) []due {
 const maxMisses = 4
 
 func (l *listener) patience(t *tape, since time.Duration) time.Duration {
-	return max(since, t.Quiet()) + l.tm.Grace + l.tm.Late
+	return max(since, t.Quiet()) + t.Lateness() + l.tm.Grace + l.tm.Late
 }
 
 // withheld: GetTask has shown a settled state for long enough, and again after that, and the stream stays silent.

@@ -219,7 +219,7 @@ func withheldWhileOpen(t *tape, tm Timing) (look, bool) {
 		}
 	}
 	quiet := max(first.At, t.Quiet())
-	return first, found && end-quiet >= tm.Grace
+	return first, found && end-quiet >= tm.Grace+t.Lateness()
 }
 
 func deadlineStream(t *tape, tm Timing, last string) sight {
@@ -229,52 +229,6 @@ func deadlineStream(t *tape, tm Timing, last string) sight {
 		}
 	}
 	return saw(unsure, trust.ReasonProbeDeadlineExceeded, "C91", "our deadline ended the stream after %s", last)
-}
-
-// where a task stood when its stream ended in good order without a proper end.
-type where string
-
-const (
-	untold   where = "untold"
-	withheld where = "withheld" // it was settled, and the stream kept that back
-	running  where = "running"  // it goes on: the stream was cut
-	later    where = "later"    // it settled after the stream had ended: the stream was cut
-)
-
-// prompt is how soon after the end of a stream an answer of GetTask still speaks of that end.
-const prompt = time.Second
-
-// direction compares the end of the stream with what GetTask says, by the state's own time if it has one (design 4.2). Without one, only
-// the first answer counts, and only if it came within a second.
-func direction(t *tape) (look, where) {
-	first := true
-	found := where(untold)
-	var at look
-	for _, l := range t.Looks {
-		if l.Code != 0 || l.Fail != nil || l.ID != t.TaskID() || !t.Evidence(l) {
-			continue
-		}
-		asked := l.Asked >= t.EndAt
-		switch {
-		case settled(l.State):
-			switch t.Clock.compare(l.Stamp, t.when(t.EndAt)) {
-			case before:
-				return l, withheld
-			case after:
-				return l, later
-			}
-			if !asked || (first && l.At-t.EndAt <= prompt) {
-				return l, withheld
-			}
-			return l, later
-		case l.State.Active() && asked:
-			at, found = l, running
-		}
-		if asked {
-			first = false
-		}
-	}
-	return at, found
 }
 
 // streamWarnings lists what is odd about a stream and costs nothing.

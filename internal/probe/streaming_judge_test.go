@@ -39,6 +39,40 @@ func (t *tape) told(at time.Duration, st lifecycle.State, stamp time.Duration) *
 	return t
 }
 
+// stamped gives the states of a stream the task's own times, and an early GetTask the time of the first.
+func stamped(t *tape) *tape {
+	for i := range t.Marks {
+		t.Marks[i].Stamp = began.Add(t.Marks[i].At + ms)
+	}
+	return t.told(20*ms, t.Marks[0].State, ms)
+}
+
+// off sets the clock that writes the task's own times off, and not the one that writes Date headers.
+func (t *tape) off(by time.Duration) *tape {
+	for i := range t.Marks {
+		if !t.Marks[i].Stamp.IsZero() {
+			t.Marks[i].Stamp = t.Marks[i].Stamp.Add(by)
+		}
+	}
+	for i := range t.Looks {
+		if !t.Looks[i].Stamp.IsZero() {
+			t.Looks[i].Stamp = t.Looks[i].Stamp.Add(by)
+		}
+	}
+	return t
+}
+
+// stood sets every time to one and the same.
+func (t *tape) stood() *tape {
+	for i := range t.Marks {
+		t.Marks[i].Stamp = began.Add(-time.Hour)
+	}
+	for i := range t.Looks {
+		t.Looks[i].Stamp = began.Add(-time.Hour)
+	}
+	return t
+}
+
 func (t *tape) but(change func(*tape)) *tape { change(t); return t }
 
 func TestOneStreamAndItsCrossChecks(t *testing.T) {
@@ -58,7 +92,7 @@ func TestOneStreamAndItsCrossChecks(t *testing.T) {
 		"fails, and says so":                                {stream(working, lifecycle.Failed), good, trust.ReasonHonored},
 		"completes, though the store is stale":              {stream(working, completed).told(1200*ms, working, 0).told(4*s, working, 0).told(7*s, working, 0), good, trust.ReasonHonored},
 		"withholds an end that GetTask shows at once":       {stream(working).told(120*ms, completed, 0), bad, trust.ReasonStreamClosedWithoutTerminalState},
-		"withholds an end by the task's own time":           {stream(submitted, working).told(5*s, completed, 900*ms), bad, trust.ReasonStreamClosedWithoutTerminalState},
+		"withholds an end by the task's own time":           {stamped(stream(submitted, working)).told(20*ms, submitted, 0).told(5*s, completed, 1050*ms), bad, trust.ReasonStreamClosedWithoutTerminalState},
 		"withholds a question":                              {stream(working).told(120*ms, asks, 0), bad, trust.ReasonStreamClosedWithoutTerminalState},
 		"is cut and the task ends later by its own time":    {stream(working).told(500*ms, completed, 400*ms), unsure, trust.ReasonStreamInterrupted},
 		"is cut and the task goes on":                       {stream(working).told(120*ms, working, 0).told(1200*ms, working, 0), unsure, trust.ReasonStreamInterrupted},
@@ -111,6 +145,45 @@ func TestOneStreamAndItsCrossChecks(t *testing.T) {
 			}
 			if got.text == "" || got.rule == "" || got.sort == bad && got.basis == "" {
 				t.Errorf("a sight needs its text, rule and, if bad, basis: %+v", got)
+			}
+		})
+	}
+}
+
+// A worker's clock that is off, behind a proxy whose Date header is right, must not turn a stream that was cut into one that withholds: a
+// task that GetTask shows at work after the end was at work when the stream ended.
+func TestAStreamCutShortlyBeforeTheEndByAPeerWhoseClockIsOff(t *testing.T) {
+	const submitted, working, completed = lifecycle.Submitted, lifecycle.Working, lifecycle.Completed
+	cut := func() *tape { return stamped(stream(submitted, working)) } // ends at 1.1 s; the task completes at 1.4 s
+	for story, tc := range map[string]struct {
+		tape *tape
+		sort sort
+	}{
+		"seen at work after the end, a second slow":       {cut().told(1120*ms, working, 1001*ms).told(2120*ms, completed, 1400*ms).off(-s), unsure},
+		"seen at work after the end, seven hours slow":    {cut().told(1120*ms, working, 1001*ms).told(2120*ms, completed, 1400*ms).off(-7 * time.Hour), unsure},
+		"seen at work after the end, a clock that stands": {cut().told(1120*ms, working, 1001*ms).told(2120*ms, completed, 1400*ms).stood(), unsure},
+		"seen at work after the end, no times":            {stream(submitted, working).told(1120*ms, working, 0).told(2120*ms, completed, 0), unsure},
+		"GetTask is slow, a second slow":                  {cut().told(1650*ms, completed, 1400*ms).off(-s), unsure},
+		"GetTask is slow, seven hours slow":               {cut().told(1650*ms, completed, 1400*ms).off(-7 * time.Hour), unsure},
+		"GetTask is slow, nine hours fast":                {cut().told(1650*ms, completed, 1400*ms).off(9 * time.Hour), unsure},
+		"GetTask is slow, a clock that stands":            {cut().told(1650*ms, completed, 1400*ms).stood(), unsure},
+		"GetTask is slow, no times":                       {stream(submitted, working).told(1650*ms, completed, 0), unsure},
+		"GetTask is asked before the end and answers after": {cut().but(func(t *tape) {
+			t.Looks = append(t.Looks, look{Asked: 900 * ms, At: 1650 * ms, ID: "t1", Kind: wire.KindTask, State: completed})
+		}), unsure},
+		"events arrive twelve seconds late, the end too": {stream(submitted, working).but(func(t *tape) {
+			for i := range t.Marks {
+				t.Marks[i].At, t.Marks[i].Last = t.Marks[i].At+12*s, t.Marks[i].Last+12*s
+			}
+			t.EndAt += 12 * s
+		}).told(12050*ms, completed, 0).told(13120*ms, completed, 0), unsure},
+		"a real lie stays one, seven hours slow": {cut().told(1650*ms, completed, 1090*ms).off(-7 * time.Hour), bad},
+		"a real lie stays one, nine hours fast":  {cut().told(1650*ms, completed, 1090*ms).off(9 * time.Hour), bad},
+		"a real lie stays one, without times":    {stream(submitted, working).told(1150*ms, completed, 0), bad},
+	} {
+		t.Run(story, func(t *testing.T) {
+			if got := judgeStream(tc.tape, DefaultTiming()); got.sort != tc.sort {
+				t.Errorf("%s %s, want %s: %s", got.sort, got.reason, tc.sort, got.text)
 			}
 		})
 	}

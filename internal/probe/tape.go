@@ -253,6 +253,25 @@ func (t *tape) Quiet() time.Duration {
 	return quiet
 }
 
+// Lateness is how late the stream's events may arrive: by no more than the first one took, less the time in which GetTask answers at best.
+// Something on the way may hold every event back by the same time, while GetTask and CancelTask answer at once.
+func (t *tape) Lateness() time.Duration {
+	if !t.Streamed || len(t.Marks) == 0 {
+		return 0
+	}
+	first := t.Marks[0].At
+	trip := first
+	for _, l := range t.Looks {
+		if l.Fail == nil {
+			trip = min(trip, l.At-l.Asked)
+		}
+	}
+	if len(t.Looks) == 0 {
+		trip = 0
+	}
+	return first - trip
+}
+
 // Evidence says that a look may be used against the peer: what is read after we hung up is our own doing (C91).
 func (t *tape) Evidence(l look) bool { return t.Left == leftNot || l.Asked < t.LeftAt }
 

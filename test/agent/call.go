@@ -277,7 +277,13 @@ func (x *call) get() {
 		x.fail(g.Refuse, "task not found")
 		return
 	}
+	if !sleep(x.r.Context(), g.Slow.D()) {
+		return
+	}
 	v := t.snapshot(lagged(g.Lag))
+	if g.Live {
+		v.status.at = time.Now()
+	}
 	if g.Purged && v.status.state.terminal() {
 		x.fail(-32001, "task not found")
 		return

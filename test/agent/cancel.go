@@ -47,6 +47,9 @@ func (x *call) cancelBy(t *task) {
 		if k.Revives > 0 {
 			time.AfterFunc(k.Revives.D(), t.revive)
 		}
+		if k.Forgets > 0 {
+			time.AfterFunc(k.Forgets.D(), t.forget)
+		}
 		x.reply(x.out.task(t.snapshot(time.Time{}), nil), nil)
 	}
 }

@@ -144,6 +144,12 @@ type RPCConfig struct {
 	NoResubscribe bool `json:"noResubscribe,omitempty"`
 	// NoTimestamps leaves status.timestamp out.
 	NoTimestamps bool `json:"noTimestamps,omitempty"`
+	// ClockOff is how far the clock that writes status.timestamp is ahead of the one that writes Date; ClockStands that it has stood still
+	// for years.
+	ClockOff    Duration `json:"clockOff,omitempty"`
+	ClockStands bool     `json:"clockStands,omitempty"`
+	// Kinds gives results of 1.0 the kind member of 0.3 as well.
+	Kinds bool `json:"kinds,omitempty"`
 }
 
 // ScriptConfig is what the agent does with messages.
@@ -158,6 +164,8 @@ type ScriptConfig struct {
 	// Think is a silence after working; Stuck makes it last for ever.
 	Think Duration `json:"think,omitempty"`
 	Stuck bool     `json:"stuck,omitempty"`
+	// Relapses is how long after its end a short task works again, in the store and with a time of its own; 0: never.
+	Relapses Duration `json:"relapses,omitempty"`
 	// SkipSubmitted and SkipWorking leave these states out.
 	SkipSubmitted bool `json:"skipSubmitted,omitempty"`
 	SkipWorking   bool `json:"skipWorking,omitempty"`
@@ -222,6 +230,8 @@ type StreamConfig struct {
 	// stays open and silent (C01, C04).
 	Withhold     []string `json:"withhold,omitempty"`
 	WithheldOpen bool     `json:"withheldOpen,omitempty"`
+	// HeldBack delivers every event this long after it came about, like a path that is uniformly late.
+	HeldBack Duration `json:"heldBack,omitempty"`
 	// CutAfter ends the stream after so many events, CutIdle after this silence, however the task goes on; Cut is how:
 	// "end" (default), "reset", or "close" (close-delimited body).
 	CutAfter int      `json:"cutAfter,omitempty"`
@@ -285,6 +295,9 @@ type GetConfig struct {
 	Stale State `json:"stale,omitempty"`
 	// Lag answers with the state as it was so long ago.
 	Lag Duration `json:"lag,omitempty"`
+	// Live stamps every answer with the time of the answer. Slow delays it.
+	Live bool     `json:"live,omitempty"`
+	Slow Duration `json:"slow,omitempty"`
 	// OtherID answers with another id; Wrapped puts the Task under a task member.
 	OtherID bool `json:"otherID,omitempty"`
 	Wrapped bool `json:"wrapped,omitempty"`
@@ -308,6 +321,8 @@ type CancelConfig struct {
 	NoFrame bool `json:"noFrame,omitempty"`
 	// Revives completes the task this long after it was canceled, in the store and on the stream (C71).
 	Revives Duration `json:"revives,omitempty"`
+	// Forgets is how long after canceled GetTask says working again, with the time of canceled.
+	Forgets Duration `json:"forgets,omitempty"`
 	// Slow delays the answer.
 	Slow Duration `json:"slow,omitempty"`
 }

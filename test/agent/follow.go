@@ -78,6 +78,9 @@ func (f *follower) run(from int) {
 			return
 		default:
 			i++
+			if f.sc.HeldBack > 0 && !sleep(f.ctx, f.sc.HeldBack.D()-time.Since(ev.made)) {
+				return
+			}
 			if f.step(ev) {
 				return
 			}

@@ -87,9 +87,11 @@ var quirks = map[string]quirk{
 	"error-after-two":    {"an error frame -32603 ends streams after two events", func(c *Config) { c.Stream.ErrorAfter = 2; c.Stream.ErrorCode = -32603 }},
 
 	// Streams that are cut by others.
-	"cut-idle":      {"streams are closed in good order after 200 ms of silence, tasks go on (C02)", func(c *Config) { c.Stream.CutIdle = 200 * ms; c.Script.Think = 2 * sec }},
-	"reset":         {"streams are reset after two events, tasks go on", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "reset" }},
-	"cut-delimited": {"streams end by closing the connection after two events", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "close" }},
+	"cut-idle":       {"streams are closed in good order after 200 ms of silence, tasks go on (C02)", func(c *Config) { c.Stream.CutIdle = 200 * ms; c.Script.Think = 2 * sec }},
+	"reset":          {"streams are reset after two events, tasks go on", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "reset" }},
+	"cut-before-end": {"streams are closed in good order 300 ms before tasks end", func(c *Config) { c.Stream.CutAfter = 3; c.Stream.Work = 900 * ms }},
+	"held-back":      {"every event of a stream arrives 400 ms after it came about", func(c *Config) { c.Stream.HeldBack = 400 * ms }},
+	"cut-delimited":  {"streams end by closing the connection after two events", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "close" }},
 
 	// Streams that are odd and legal.
 	"close-delimited":    {"stream bodies are ended by closing the connection", func(c *Config) { c.Stream.Cut = "close" }},
@@ -142,10 +144,16 @@ var quirks = map[string]quirk{
 	"replicas":      {"every other GetTask is -32001 (C65)", func(c *Config) { c.Get.Refuse = -32001; c.Get.Every = 2 }},
 	"stale-store":   {"GetTask says working for good (C67)", func(c *Config) { c.Get.Stale = Working }},
 	"lagging-store": {"GetTask is 500 ms behind", func(c *Config) { c.Get.Lag = 500 * ms }},
+	"slow-get":      {"GetTask is answered after 400 ms", func(c *Config) { c.Get.Slow = 400 * ms }},
+	"live-stamps":   {"GetTask gives every state the time of the answer", func(c *Config) { c.Get.Live = true }},
+	"relapses":      {"a completed task works again in the store 200 ms later, by a time of its own", func(c *Config) { c.Script.Relapses = 200 * ms }},
 	"get-unknown":   {"GetTask is -32601, cancel and resubscribe too (C85)", func(c *Config) { c.Get.Refuse = -32601; c.Cancel.Refuse = -32601; c.RPC.NoResubscribe = true }},
 	"get-other-id":  {"GetTask answers with another id", func(c *Config) { c.Get.OtherID = true }},
 	"get-wrapped":   {"GetTask wraps the Task as a send does (C40)", func(c *Config) { c.Get.Wrapped = true }},
 	"purges":        {"terminal tasks are forgotten at once", func(c *Config) { c.Get.Purged = true }},
+	"slow-clock":    {"status.timestamp is a second behind Date", func(c *Config) { c.RPC.ClockOff = -sec }},
+	"zone-clock":    {"status.timestamp is seven hours behind Date", func(c *Config) { c.RPC.ClockOff = -7 * 3600 * sec }},
+	"stopped-clock": {"status.timestamp is always the same", func(c *Config) { c.RPC.ClockStands = true }},
 	"no-timestamps": {"no status.timestamp", func(c *Config) { c.RPC.NoTimestamps = true }},
 
 	// CancelTask.
@@ -162,6 +170,7 @@ var quirks = map[string]quirk{
 	"late-canceled-frame":  {"the canceled frame comes 200 ms after the answer", func(c *Config) { c.Cancel.FrameLate = 200 * ms }},
 	"no-canceled-frame":    {"the stream closes without a canceled frame", func(c *Config) { c.Cancel.NoFrame = true }},
 	"completes-after-all":  {"canceled, and a second later completed (C71)", func(c *Config) { c.Cancel.Revives = sec }},
+	"cancel-forgotten":     {"GetTask says working again 100 ms after canceled, with the time of canceled", func(c *Config) { c.Cancel.Forgets = 100 * ms }},
 	"revives-terminal":     {"takes messages to terminal tasks", func(c *Config) { c.FollowUp.ToTerminal = true }},
 	"follow-up-new-id":     {"a follow-up gets a new id, the old task stays as it was (C68)", func(c *Config) { c.FollowUp.NewID = true }},
 	"follow-up-rewritten":  {"a follow-up gets a new id and the old task moves on (a gateway)", func(c *Config) { c.FollowUp.Rewritten = true }},
@@ -231,6 +240,7 @@ var quirks = map[string]quirk{
 	"numeric-states":   {"1.0 states are enum numbers", func(c *Config) { c.RPC.NumericStates = true }},
 	"lower-states":     {"1.0 states are the words of 0.x", func(c *Config) { c.RPC.LowerStates = true }},
 	"cancelled":        {"1.0 spells TASK_STATE_CANCELLED", func(c *Config) { c.RPC.DoubleL = true }},
+	"kinds":            {"results of 1.0 carry a kind too, as in 0.3", func(c *Config) { c.RPC.Kinds = true }},
 	"vendor-members":   {"unknown members, and final in 1.0 (C76)", func(c *Config) { c.RPC.Vendor = true }},
 	"no-resubscribe":   {"SubscribeToTask is -32601", func(c *Config) { c.RPC.NoResubscribe = true }},
 	"speaks-10-and-03": {"methods of 1.0 and of 0.3 at one endpoint", func(c *Config) { c.Also = []Generation{V03, V10} }},

@@ -75,6 +75,15 @@ func got(times int) act {
 	}
 }
 
+// clockOff tells how far the times of the task are off, in whole seconds.
+func clockOff(t *testing.T, _ *agent.Agent, p *peer) string {
+	at, err := time.Parse(time.RFC3339Nano, str(task(p.call("send", p.message("ping", ""))), "status", "timestamp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Until(at).Round(time.Second).String()
+}
+
 // canceled cancels a long stream and tells the answer, what the stream does after it (at most so many events), and GetTask.
 func canceled(events int) act {
 	return func(t *testing.T, _ *agent.Agent, p *peer) string {
@@ -354,6 +363,13 @@ var quirkCases = []quirkCase{
 	}, want: "task working, artifact, completed, end", more: func(c *agent.Config) { c.Script.Think = agent.Duration(600 * time.Millisecond) }},
 	{quirk: "reset", act: streamed("ping"), want: "200 text/event-stream: task submitted, working, reset"},
 	{quirk: "cut-delimited", act: streamed("ping"), want: "200 text/event-stream: task submitted, working, end"},
+	{quirk: "cut-before-end", act: streamedThenGot, want: "task submitted, working, artifact, end; then working"},
+	{quirk: "held-back", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		s := p.stream("stream", p.message("ping", ""))
+		f, _ := s.next(t)
+		word := f.word() + "; then " + state(p.call("get", obj{"id": f.id()}))
+		return word + ": " + s.rest(t)
+	}, want: "task submitted; then completed: working, artifact, completed, end"},
 
 	{quirk: "close-delimited", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
 		r, err := p.post(t.Context(), "stream", p.message("ping", ""))
@@ -448,6 +464,26 @@ var quirkCases = []quirkCase{
 	{quirk: "get-wrapped", act: got(1), want: "completed wrapped"},
 	{quirk: "purges", act: got(1), want: "-32001"},
 	{quirk: "no-timestamps", act: envelope("result", "task", "status", "timestamp"), want: ""},
+	{quirk: "slow-clock", act: clockOff, want: "-1s"},
+	{quirk: "zone-clock", act: clockOff, want: "-7h0m0s"},
+	{quirk: "stopped-clock", act: envelope("result", "task", "status", "timestamp"), want: "2020-01-01T00:00:00.000Z"},
+	{quirk: "slow-get", act: func(t *testing.T, a *agent.Agent, p *peer) string {
+		begun := time.Now()
+		return got(1)(t, a, p) + fmt.Sprint(" ", time.Since(begun) >= 400*time.Millisecond)
+	}, want: "completed true"},
+	{quirk: "live-stamps", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		id := str(task(p.call("send", p.message("ping", ""))), "id")
+		get := func() string { return str(task(p.call("get", obj{"id": id})), "status", "timestamp") }
+		first := get()
+		eventually(t, "true", func() string { return fmt.Sprint(first < get()) })
+		return "live"
+	}, want: "live"},
+	{quirk: "relapses", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		id := str(task(p.call("send", p.message("ping", ""))), "id")
+		first := state(p.call("get", obj{"id": id}))
+		eventually(t, "working", func() string { return state(p.call("get", obj{"id": id})) })
+		return first
+	}, want: "completed"},
 
 	{quirk: "zombie-cancel", act: canceled(4), want: "canceled; artifact, artifact, artifact, artifact; canceled"},
 	{quirk: "zombie-working", act: canceled(4), want: "canceled; artifact, artifact, artifact, artifact; working"},
@@ -487,6 +523,12 @@ var quirkCases = []quirkCase{
 		s.until(t, "canceled")
 		return answer + ", " + then + ", " + s.rest(t) + ", " + state(p.call("get", obj{"id": id}))
 	}, want: "canceled, canceled, artifact, completed, end, completed"},
+	{quirk: "cancel-forgotten", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		id := p.stream("stream", p.message("count", "")).until(t, "artifact").id()
+		answer := state(p.call("cancel", obj{"id": id}))
+		eventually(t, "working", func() string { return state(p.call("get", obj{"id": id})) })
+		return answer
+	}, want: "canceled"},
 	{quirk: "revives-terminal", act: func(_ *testing.T, _ *agent.Agent, p *peer) string {
 		id := str(task(p.call("send", p.message("ping", ""))), "id")
 		return state(p.call("send", p.atOnce(p.message("more", id))))
@@ -606,6 +648,7 @@ var quirkCases = []quirkCase{
 	{quirk: "lower-states", act: envelope("result", "task", "status", "state"), want: "completed"},
 	{quirk: "cancelled", act: canceled(1), want: "cancelled; cancelled; cancelled", more: func(c *agent.Config) { c.Script.Tick = agent.Duration(time.Second / 4) }},
 	{quirk: "vendor-members", act: rawStream(`"final":true,"x-vendor"`), want: "true true"},
+	{quirk: "kinds", act: rawStream(`"kind":"status-update","statusUpdate"`), want: "true true"},
 	{quirk: "no-resubscribe", act: method("SubscribeToTask", obj{"id": "x"}), want: "-32601"},
 	{quirk: "speaks-10-and-03", act: both(sent("ping"), method("message/send", obj{})), want: "completed / -32602"},
 

@@ -56,10 +56,19 @@ type wireUpdate struct {
 
 // union is 1.0's result of a send and of a stream frame.
 type union struct {
+	Kind           string       `json:"kind,omitempty"`
 	Task           *wireTask    `json:"task,omitempty"`
 	Message        *wireMessage `json:"message,omitempty"`
 	StatusUpdate   *wireUpdate  `json:"statusUpdate,omitempty"`
 	ArtifactUpdate *wireUpdate  `json:"artifactUpdate,omitempty"`
+}
+
+// union adds the word that 0.3 would have for its member, where the quirk wants it.
+func (r renderer) union(u union, kind string) union {
+	if r.rpc.Kinds {
+		u.Kind = kind
+	}
+	return u
 }
 
 // renderer writes what happened in the words of one generation.
@@ -111,7 +120,11 @@ func (r renderer) text(s string) []part {
 func (r renderer) status(st status, taskID, contextID string) wireStatus {
 	w := wireStatus{State: r.state(st.state)}
 	if !st.at.IsZero() && !r.rpc.NoTimestamps {
-		w.Timestamp = st.at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		at := st.at.Add(r.rpc.ClockOff.D())
+		if r.rpc.ClockStands {
+			at = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+		}
+		w.Timestamp = at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	}
 	if st.text != "" {
 		w.Message = r.message(newID(), taskID, contextID, false, r.text(st.text))
@@ -200,7 +213,7 @@ func (r renderer) frame(ev event, v view) any {
 func (r renderer) taskFrame(v view) any {
 	switch r.gen {
 	case V10:
-		return union{Task: r.task(v, nil)}
+		return r.union(union{Task: r.task(v, nil)}, "task")
 	case V01:
 		return r.statusFrame(event{kind: evStatus, status: v.status}, v)
 	default:
@@ -221,7 +234,7 @@ func (r renderer) statusFrame(ev event, v view) any {
 		if !r.rpc.Vendor {
 			u.Final = nil
 		}
-		return union{StatusUpdate: u}
+		return r.union(union{StatusUpdate: u}, "status-update")
 	case V01:
 		u.ID, u.TaskID, u.ContextID = id, "", ""
 		return u
@@ -238,7 +251,7 @@ func (r renderer) artifactFrame(ev event, v view) any {
 	u := &wireUpdate{TaskID: id, ContextID: v.context, Artifact: &a, Append: &more, LastChunk: &ev.last, Vendor: r.vendor()}
 	switch r.gen {
 	case V10:
-		return union{ArtifactUpdate: u}
+		return r.union(union{ArtifactUpdate: u}, "artifact-update")
 	case V01:
 		a.Append, a.LastChunk = &more, &ev.last
 		u.ID, u.TaskID, u.ContextID, u.Append, u.LastChunk = id, "", "", nil, nil
@@ -253,7 +266,7 @@ func (r renderer) artifactFrame(ev event, v view) any {
 func (r renderer) sent(v view, history *int, bare bool) any {
 	t := r.task(v, history)
 	if r.gen == V10 && !bare {
-		return union{Task: t}
+		return r.union(union{Task: t}, "task")
 	}
 	return t
 }
@@ -262,7 +275,7 @@ func (r renderer) sent(v view, history *int, bare bool) any {
 func (r renderer) said(id, contextID string, parts []part) any {
 	m := r.message(id, "", contextID, false, parts)
 	if r.gen == V10 {
-		return union{Message: m}
+		return r.union(union{Message: m}, "message")
 	}
 	return m
 }

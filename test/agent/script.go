@@ -142,6 +142,9 @@ func (x *execution) answer(ctx context.Context) {
 			x.t.set(InputRequired, "anything else?")
 		default:
 			x.t.set(x.end(), "")
+			if x.c.Script.Relapses > 0 {
+				time.AfterFunc(x.c.Script.Relapses.D(), x.t.relapse)
+			}
 		}
 		if x.t.now().state.terminal() || !x.hear(ctx) {
 			return

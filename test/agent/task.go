@@ -30,6 +30,8 @@ type event struct {
 	// text, first and last describe an artifact chunk.
 	text        string
 	first, last bool
+	// made is when it came about.
+	made time.Time
 }
 
 // task is one task of the store.
@@ -86,7 +88,7 @@ func (t *task) begin(s State) {
 	defer t.mu.Unlock()
 	st := status{state: s, at: time.Now()}
 	t.life = append(t.life, st)
-	t.log = append(t.log, event{kind: evTask, status: st})
+	t.log = append(t.log, event{kind: evTask, status: st, made: st.at})
 	t.wake()
 }
 
@@ -122,8 +124,22 @@ func (t *task) append(s State, text string) {
 	if text != "" {
 		t.history = append(t.history, turn{id: newID(), parts: []part{{Text: &text}}})
 	}
-	t.log = append(t.log, event{kind: evStatus, status: st})
+	t.log = append(t.log, event{kind: evStatus, status: st, made: st.at})
 	t.wake()
+}
+
+// relapse takes a terminal state back in the store: for lies only.
+func (t *task) relapse() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.life = append(t.life, status{state: Working, at: time.Now()})
+}
+
+// forget takes it back without telling a new time.
+func (t *task) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.claimed = Working
 }
 
 // chunk adds to the one artifact of the task, unless the task is terminal and the caller honest.
@@ -133,7 +149,7 @@ func (t *task) chunk(text string, last, zombie bool) {
 	if t.last().state.terminal() && !zombie {
 		return
 	}
-	t.log = append(t.log, event{kind: evArtifact, text: text, first: len(t.artifact) == 0, last: last})
+	t.log = append(t.log, event{kind: evArtifact, text: text, first: len(t.artifact) == 0, last: last, made: time.Now()})
 	t.artifact = append(t.artifact, text)
 	t.wake()
 }
