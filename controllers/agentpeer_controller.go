@@ -207,8 +207,8 @@ func (r *AgentPeerReconciler) dispatch(f facts, v verdict, mem *remembered) time
 		mem.missingSince = time.Time{}
 		return until(f.now, expiry(v.known))
 	case f.fault != nil:
-		if mem.missingSince.IsZero() {
-			mem.missingSince = f.now
+		if mem.missingSince.IsZero() || mem.missing != f.fault.message { // other words: somebody is at work on it
+			mem.missing, mem.missingSince = f.fault.message, f.now
 		}
 		if !f.fault.stalled {
 			due = soonest(expiry(v.known), f.now.Add(patience(f.fault, f.now.Sub(mem.missingSince))))

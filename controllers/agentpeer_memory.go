@@ -38,7 +38,8 @@ type remembered struct {
 	sighted int64
 	// shown are the trust states that metrics show.
 	shown map[trust.Capability]trust.State
-	// missingSince is when a reference was first found missing.
+	// missing is what is said of a reference that is missing, and missingSince since when.
+	missing      string
 	missingSince time.Time
 }
 

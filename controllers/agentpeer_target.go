@@ -337,10 +337,10 @@ func configMapName(peer *trustv1alpha1.AgentPeer) string {
 }
 
 // patience is how long to wait before looking for a missing reference again: half as long as it has been missing, from
-// 5 s to 2 min.
+// 2 s up to 30 s, so that whoever is at work on it sees it heal; after 10 min it may be missing for days, and 2 min do.
 func patience(f *fault, missingFor time.Duration) time.Duration {
-	if f.slow {
+	if f.slow || missingFor >= 10*time.Minute {
 		return 2 * time.Minute
 	}
-	return min(max(missingFor/2, 5*time.Second), 2*time.Minute)
+	return min(max(missingFor/2, 2*time.Second), 30*time.Second)
 }

@@ -20,6 +20,6 @@
 //   - Rounds are folded by counting (generation and round number), never by comparing times, which the API server
 //     rounds to seconds.
 //   - Secrets are read when a round is due and never watched or cached, so the operator needs no right to list them. A
-//     missing one is therefore noticed by asking again, every 5 s to 2 min.
+//     missing one is therefore noticed by asking again, every 2 s to 2 min.
 //   - There is no finalizer: nothing outside of this process has to be cleaned up.
 package controllers

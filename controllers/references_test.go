@@ -58,8 +58,8 @@ func TestAMissingSecretIsNamedAndHealsStepByStep_CaseC101(t *testing.T) {
 	s.wantCondition("planner", trustv1alpha1.ConditionReconciling, metav1.ConditionTrue, trustv1alpha1.ReasonWaitingForReference)
 	s.wantMessage("planner", trustv1alpha1.ConditionReady, `Secret "planner-token" does not exist`)
 	s.wantKStatus("planner", kstatus.InProgressStatus)
-	if next < 4*time.Second || next > 6*time.Second {
-		t.Errorf("looked for again after %s, want 5 s", next)
+	if next != 2*time.Second {
+		t.Errorf("looked for again after %s, want 2 s", next)
 	}
 	if p := s.get("planner"); p.Status.ObservedGeneration == p.Generation {
 		t.Error("observedGeneration moved while waiting")
@@ -118,6 +118,36 @@ func TestAMissingReferenceIsAskedForEverMoreSlowlyAndWrittenOnce_CaseC101(t *tes
 	}
 	if told := s.told(); strings.Count(told, "\n") != 0 || !strings.Contains(told, trustv1alpha1.ReasonSecretNotFound) {
 		t.Errorf("events are %q, want one", told)
+	}
+}
+
+func TestALateSecretIsNoticedWhileItsUserIsWatching(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner", withToken)
+	s.pass("planner", 20*time.Minute) // nobody is watching any more
+
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "planner-token"}, StringData: map[string]string{"token": "s3cr3t"}}
+	s.create(secret)
+	if next := s.settle("planner"); next != 2*time.Second { // what is wrong has changed: somebody is
+		t.Errorf("looked for the label after %s, want 2 s", next)
+	}
+	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonSecretNotAllowed)
+	if next := s.settle("planner"); next != 2*time.Second {
+		t.Errorf("looked for it again after %s, want 2 s", next)
+	}
+}
+
+func TestPatience(t *testing.T) {
+	for _, test := range []struct{ missingFor, want time.Duration }{
+		{0, 2 * time.Second}, {3 * time.Second, 2 * time.Second}, {10 * time.Second, 5 * time.Second}, {time.Minute, 30 * time.Second},
+		{9 * time.Minute, 30 * time.Second}, {10 * time.Minute, 2 * time.Minute}, {24 * time.Hour, 2 * time.Minute},
+	} {
+		if got := patience(&fault{}, test.missingFor); got != test.want {
+			t.Errorf("missing for %s: looked for again after %s, want %s", test.missingFor, got, test.want)
+		}
+	}
+	if got := patience(&fault{slow: true}, 0); got != 2*time.Minute {
+		t.Errorf("where the operator lacks a right: %s, want 2 min", got)
 	}
 }
 
