@@ -28,16 +28,35 @@ func effective(spec *trustv1alpha1.AgentPeerSpec, config Config) Settings {
 			x.set(&s, ceiling)
 		}
 	}
+	s.fitTrust(spec, config)
 	s.mend()
 	return s
 }
 
+// fitTrust: trust should outlive two missed rounds. What a spec says outright is kept, within the operator's bounds: trust
+// never lasts longer than it says, and no peer is asked more often than it says. Where both are said and bounds set them at
+// odds, or less is said than the floor can keep up with, trust may lapse between rounds.
+func (s *Settings) fitTrust(spec *trustv1alpha1.AgentPeerSpec, config Config) {
+	interval, trusted := s.Behavior.Interval.Duration, s.Trust.Duration.Duration
+	switch {
+	case trusted >= 3*interval:
+	case spec.Trust.Duration == nil:
+		trusted = 3 * interval
+		if c := config.Ceilings.Trust.Duration; c != nil {
+			trusted = min(trusted, c.Duration)
+		}
+		s.Trust.Duration = duration(trusted)
+	case spec.Probes.Behavior.Interval == nil:
+		third := max((trusted / 3).Truncate(time.Second), time.Second)
+		if f := config.Floors.Behavior.Interval; f != nil {
+			third = max(third, f.Duration)
+		}
+		s.Behavior.Interval = duration(min(third, interval))
+	}
+}
+
 func (s *Settings) mend() {
 	b, t := &s.Behavior, &s.Trust
-	// Trust must outlive two missed rounds.
-	if least := 3 * b.Interval.Duration; t.Duration.Duration < least {
-		t.Duration = duration(least)
-	}
 	if b.ConfirmInterval.Duration > b.Interval.Duration {
 		b.ConfirmInterval = duration(b.Interval.Duration)
 	}

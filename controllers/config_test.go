@@ -89,6 +89,16 @@ func TestABadConfigurationSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Whatever is set, the interval stays a time that a status can hold and a controller can keep.
+func TestTheShortestTrustDoesNotMakeTheOperatorSpin(t *testing.T) {
+	config := DefaultConfig()
+	config.Floors = Settings{}
+	spec := trustv1alpha1.AgentPeerSpec{Trust: trustv1alpha1.TrustPolicy{Duration: duration(time.Millisecond)}}
+	if got := effective(&spec, config).Behavior.Interval.Duration; got != time.Second {
+		t.Errorf("asked every %s without a floor, want 1 s", got)
+	}
+}
+
 func TestEffectiveSettings(t *testing.T) {
 	tests := map[string]struct {
 		spec func(*trustv1alpha1.AgentPeerSpec)
@@ -115,6 +125,46 @@ func TestEffectiveSettings(t *testing.T) {
 			want: func(s *Settings) {
 				s.Behavior.Interval, s.Trust.Duration = duration(6*time.Hour), duration(18*time.Hour)
 			},
+		},
+		"but not beyond the operator's ceiling": {
+			spec: func(s *trustv1alpha1.AgentPeerSpec) { s.Probes.Behavior.Interval = duration(100 * time.Hour) },
+			want: func(s *Settings) {
+				s.Behavior.Interval, s.Trust.Duration = duration(100*time.Hour), duration(168*time.Hour)
+			},
+		},
+		"who asks for shorter trust alone gets it, and is asked more often instead": {
+			spec: func(s *trustv1alpha1.AgentPeerSpec) { s.Trust.Duration = duration(10 * time.Minute) },
+			want: func(s *Settings) {
+				s.Trust.Duration, s.Behavior.Interval = duration(10*time.Minute), duration(200*time.Second)
+			},
+		},
+		"not below the operator's floor: trust lapses between rounds rather than outlive what was asked": {
+			spec: func(s *trustv1alpha1.AgentPeerSpec) { s.Trust.Duration = duration(2 * time.Minute) },
+			want: func(s *Settings) {
+				s.Trust.Duration, s.Behavior.Interval = duration(2*time.Minute), duration(time.Minute)
+				s.Behavior.ConfirmInterval = duration(time.Minute)
+			},
+		},
+		"nor where the floor raised the interval that was asked": {
+			spec: func(s *trustv1alpha1.AgentPeerSpec) {
+				s.Trust.Duration, s.Probes.Behavior.Interval = duration(30*time.Second), duration(10*time.Second)
+			},
+			want: func(s *Settings) {
+				s.Trust.Duration, s.Behavior.Interval = duration(30*time.Second), duration(time.Minute)
+				s.Behavior.ConfirmInterval = duration(time.Minute)
+			},
+		},
+		"nobody is asked more often than was chosen where a ceiling shortens trust": {
+			spec: func(s *trustv1alpha1.AgentPeerSpec) {
+				s.Trust.Duration, s.Probes.Behavior.Interval = duration(300*time.Hour), duration(100*time.Hour)
+			},
+			want: func(s *Settings) {
+				s.Trust.Duration, s.Behavior.Interval = duration(168*time.Hour), duration(100*time.Hour)
+			},
+		},
+		"longer trust alone changes nothing else": {
+			spec: func(s *trustv1alpha1.AgentPeerSpec) { s.Trust.Duration = duration(6 * time.Hour) },
+			want: func(s *Settings) { s.Trust.Duration = duration(6 * time.Hour) },
 		},
 		"confirming is never slower than asking": {
 			spec: func(s *trustv1alpha1.AgentPeerSpec) { s.Probes.Behavior.Interval = duration(90 * time.Second) },

@@ -8,6 +8,7 @@ import (
 
 	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/internal/probe"
@@ -167,6 +168,32 @@ func TestAnAgentThatWasNeverReachedIsUnknownAndWarnsNobody(t *testing.T) {
 	s.wantCondition("planner", trustv1alpha1.ConditionRequirementsMet, metav1.ConditionTrue, "")
 	if got := capability(s.get("planner"), trust.Streaming); got.Declared != trustv1alpha1.Declared {
 		t.Errorf("Streaming is %q once the card was read, want Declared", got.Declared)
+	}
+}
+
+func TestTrustNeverLastsLongerThanTheSpecSays(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {
+		p.Spec.Trust.Duration = duration(30 * time.Second) // the floor of the interval is 1 min
+		p.Spec.Probes.Behavior.MaxTasksPerDay = ptr.To[int32](1000)
+	})
+
+	s.settle("planner")
+	p := s.get("planner")
+	e := p.Status.Effective
+	if e.Trust.Duration.Duration != 30*time.Second || e.Behavior.Interval.Duration != time.Minute {
+		t.Errorf("effective: trust for %s, asked every %s; want 30 s as it was said and 1 min", e.Trust.Duration.Duration, e.Behavior.Interval.Duration)
+	}
+	s.wantState("planner", trust.Streaming, trust.Trusted)
+	if left := p.Status.Decision.ExpirationTime.Sub(s.clock.Now()); left > 30*time.Second {
+		t.Errorf("the decision holds for %s, want at most 30 s", left)
+	}
+	s.pass("planner", 40*time.Second)
+	s.wantState("planner", trust.Streaming, trust.Unverified)
+	s.asked()
+	s.pass("planner", 10*time.Minute)
+	if n := len(s.asked()); n < 8 || n > 40 {
+		t.Errorf("%d rounds in 10 min, want about one behaviour round a minute and two cheap ones", n)
 	}
 }
 

@@ -20,7 +20,9 @@ type TrustPolicyApplyConfiguration struct {
 	// default, Enforce unless configured otherwise.
 	Mode *apiv1alpha1.TrustMode `json:"mode,omitempty"`
 	// duration of trust in Streaming after its last good probe; what is asked in every sixth round is trusted six times as
-	// long. At least 3 times probes.behavior.interval. Unset: the operator's default, 3h unless configured otherwise.
+	// long. At least 3 times probes.behavior.interval; set without it, it brings the interval down to a third of itself, as
+	// far as the operator's floor and the budget allow; beyond that trust lapses between rounds, as it never lasts longer than
+	// is said here. Unset: the operator's default, 3h unless configured otherwise, and at least 3 times the interval.
 	Duration *v1.Duration `json:"duration,omitempty"`
 	// demoteAfter is how many contradictions take trust away, where the agent does not refuse outright.
 	DemoteAfter *DemoteAfterApplyConfiguration `json:"demoteAfter,omitempty"`
