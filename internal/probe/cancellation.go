@@ -90,6 +90,7 @@ func (s *session) lookAfterCancel(ctx context.Context, t *tape) {
 		}
 		s.look(ctx, s.rpc, t)
 	}
+	s.lookOn(ctx, s.rpc, t)
 }
 
 func refusedCancel(t *tape) bool {
@@ -169,16 +170,19 @@ func (s *session) listen(w *watch, at time.Duration, looks *int) (time.Duration,
 	if late := lateFrames(t, at, tm); len(late) > 0 {
 		end = max(end, late[0].At+2*tm.Late)
 	}
+	next, more := at+time.Duration(*looks)*tm.Settle, *looks < 3
+	if x, ended := t.secondLooks(); !more && *looks < 5 && w.pending == 0 && ended && x.open(t) {
+		more, end = true, max(end, next+tm.Settle/3) // the last look found it elsewhere
+	}
 	if now >= end {
 		return tm.Task, leaveIf(w.pending == 0, leftDone)
 	}
-	next := at + time.Duration(*looks)*tm.Settle
-	if *looks < 3 && now >= next {
+	if more && now >= next {
 		*looks++
 		w.look(false)
 		next = at + time.Duration(*looks)*tm.Settle
 	}
-	if *looks < 3 {
+	if more {
 		return min(end, next), leftNot
 	}
 	return end, leftNot

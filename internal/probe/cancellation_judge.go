@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
@@ -23,6 +24,13 @@ func judgeCancellation(t *tape, tm Timing) trust.Observation {
 				"canceled after %s, and %d frames of work from %s to %s", offset(at), len(late), offset(late[0].At), offset(late[len(late)-1].Last)))
 		case revived(t):
 			return unlearned(o, trust.ReasonCancelNotHonoured, "the task was canceled and did not stay so; Lifecycle is charged with that")
+		}
+		if x, _ := t.secondLooks(); x.contrary > 0 {
+			o.Warnings = append(o.Warnings, trust.WarnTaskStoreStale)
+			if len(x.since) > 0 && (t.toldCanceled() || !showsCanceled(t)) {
+				return unlearned(o, trust.ReasonCancelNotHonoured, "the peer said canceled, and the last look found the task "+
+					string(x.since[len(x.since)-1].state)+": a stale replica, or a cancel that did not last")
+			}
 		}
 		if len(late) > 0 {
 			o.Warnings = append(o.Warnings, trust.WarnLateFramesAfterCancel)
@@ -141,6 +149,11 @@ func showsCanceled(t *tape) bool {
 		}
 	}
 	return false
+}
+
+// toldCanceled: GetTask has shown the task canceled.
+func (t *tape) toldCanceled() bool {
+	return slices.ContainsFunc(t.Looks, func(l look) bool { return l.State == lifecycle.Canceled && l.ID == t.TaskID() })
 }
 
 // lastKnown is the state last told, by stream or by answer.

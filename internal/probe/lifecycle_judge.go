@@ -77,6 +77,8 @@ type answer struct {
 	state  lifecycle.State
 	stamp  time.Time
 	stream bool
+	// parted: asked for after we had left the stream.
+	parted bool
 }
 
 // answers lists the states told, in order of arrival.
@@ -94,58 +96,4 @@ func (t *tape) answers() []answer {
 	}
 	slices.SortStableFunc(all, func(a, b answer) int { return int(a.at - b.at) })
 	return all
-}
-
-// judgeAnswers looks for a terminal state that was left between two answers.
-func judgeAnswers(o trust.Observation, t *tape) trust.Observation {
-	all := t.answers()
-	i := slices.IndexFunc(all, func(a answer) bool { return a.state.Terminal() })
-	if i < 0 {
-		return unlearned(o, trust.ReasonNotExercised, "the task did not end while we watched")
-	}
-	end := all[i]
-	agreed, lagging, others := 0, 0, 0
-	var left answer
-	for _, a := range all[i+1:] {
-		switch {
-		case a.stream || a.asked < end.at && a.state != end.state:
-			// The stream was judged by its own order; an answer asked before the end may have been overtaken.
-		case a.state == end.state:
-			agreed++
-		case newer(a.stamp, end.stamp):
-			return diverged(o, trust.ReasonTerminalStateNotFinal, lifecycle.Protocol, "0.3 §6.1, 1.0 §3.1.1, C71",
-				"the task was "+string(end.state)+" and by its own later time "+string(a.state)+": a terminal state is final")
-		case a.state.Terminal() && !end.stream && unstamped(a, end):
-			others++
-			left = a
-		default:
-			lagging++
-		}
-	}
-	if others >= 2 && agreed == 0 {
-		return diverged(o, trust.ReasonTerminalStateNotFinal, lifecycle.Protocol, "0.3 §6.1, 1.0 §3.1.1, C71",
-			"the peer said "+string(end.state)+" and then, asked twice, "+string(left.state)+": a terminal state is final")
-	}
-	if lagging > 0 || others > 0 {
-		o.Warnings = append(o.Warnings, trust.WarnTaskStoreStale)
-	}
-	if agreed == 0 && !goneAfter(t, end.at) {
-		if noTaskOps(t) {
-			return unlearned(o, trust.ReasonTaskOpsUnavailable, "GetTask is not known there, nobody could look again")
-		}
-		return unlearned(o, trust.ReasonNotExercised, "the task ended as "+string(end.state)+", no second look agreed or disagreed")
-	}
-	return honored(o, "1.0 §3.1.1", "the task ended as "+string(end.state)+" and stayed so")
-}
-
-// newer says that the state told now came about after the one told then, by the peer's own clock.
-func newer(now, then time.Time) bool {
-	return !now.IsZero() && !then.IsZero() && now.After(then)
-}
-
-func unstamped(a, b answer) bool { return a.stamp.IsZero() || b.stamp.IsZero() }
-
-// goneAfter: the task was not found after its end; peers may forget (wire reference 12.9).
-func goneAfter(t *tape, end time.Duration) bool {
-	return slices.ContainsFunc(t.Looks, func(l look) bool { return l.Code == codeTaskNotFound && l.Asked >= end })
 }

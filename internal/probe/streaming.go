@@ -144,6 +144,17 @@ func (s *session) lookAfter(ctx context.Context, rpc *wire.JSONRPC, t *tape, dee
 	}
 	if _, ended := t.Terminal(); deep && (ended || l.State.Terminal()) && pause(ctx, s.timing.Settle) {
 		s.look(ctx, rpc, t)
+		s.lookOn(ctx, rpc, t)
+	}
+}
+
+// lookOn asks again, twice at most, while the last look found an ended task elsewhere and none said the same before it.
+func (s *session) lookOn(ctx context.Context, rpc *wire.JSONRPC, t *tape) {
+	for range 2 {
+		if x, ended := t.secondLooks(); !ended || !x.open(t) || !pause(ctx, s.timing.Settle) {
+			return
+		}
+		s.look(ctx, rpc, t)
 	}
 }
 
