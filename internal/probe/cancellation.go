@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
@@ -162,11 +163,16 @@ func (s *session) watchCancel() step {
 	}
 }
 
-// listen goes on reading after canceled is known: past the race, past the time a buffer may need, and, while frames go on, long enough to
-// tell a zombie from a lump. Meanwhile GetTask is asked at once and twice more: canceled must stay.
+// heard is until when we listen after canceled is known, at least: past the race, past what the stream is known to be late by, and past the
+// time a buffer may need.
+func heard(t *tape, at time.Duration, tm Timing) time.Duration {
+	return at + race(tm) + t.Lateness() + max(tm.Late, 2*tm.Settle) + tm.Settle/3
+}
+
+// listen goes on reading after canceled is known, and, while frames go on, long enough to tell a zombie from a lump. Meanwhile GetTask is asked at once and twice more: canceled must stay.
 func (s *session) listen(w *watch, at time.Duration, looks *int) (time.Duration, leave) {
 	tm, t, now := s.timing, w.tape, w.now()
-	end := at + race(tm) + max(tm.Late, 2*tm.Settle) + tm.Settle/3
+	end := heard(t, at, tm)
 	if late := lateFrames(t, at, tm); len(late) > 0 {
 		end = max(end, late[0].At+2*tm.Late)
 	}
@@ -217,13 +223,36 @@ func canceledAt(t *tape) (at time.Duration, known bool) {
 	return at, known
 }
 
-// lateFrames are the frames of work that came after canceled was known and the race was over.
+// lateFrames are the frames of work that came after canceled was known, the race was over, and what had been made before had arrived: the
+// first event tells how late a stream may run, and a state older than the cancel by its own time is not work after it.
 func lateFrames(t *tape, at time.Duration, tm Timing) []mark {
 	var late []mark
+	from, stamp := at+race(tm)+t.Lateness(), canceledStamp(t)
 	for _, m := range t.Marks {
-		if m.At > at+race(tm) && t.Own(m) && (m.Kind == wire.KindArtifact || m.Kind == wire.KindMessage || m.State.Active()) {
+		old := !m.Stamp.IsZero() && m.Stamp.Before(stamp)
+		if m.At > from && !old && t.Own(m) && (m.Kind == wire.KindArtifact || m.Kind == wire.KindMessage || m.State.Active()) {
 			late = append(late, m)
 		}
 	}
 	return late
+}
+
+// canceledStamp is the time of canceled by the task's own clock, the earliest told; zero if none was.
+func canceledStamp(t *tape) (first time.Time) {
+	see := func(st lifecycle.State, at time.Time) {
+		if st == lifecycle.Canceled && !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	for _, m := range t.Marks {
+		if t.Own(m) {
+			see(m.State, m.Stamp)
+		}
+	}
+	for _, l := range slices.Concat(t.Cancels, t.Looks) {
+		if l.ID == t.TaskID() {
+			see(l.State, l.Stamp)
+		}
+	}
+	return first
 }

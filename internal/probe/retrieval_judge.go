@@ -19,7 +19,7 @@ func judgeRetrieval(t *tape) trust.Observation {
 	}
 	n := countLooks(t)
 	switch {
-	case n.all == 0:
+	case len(t.Looks) == 0:
 		return unlearned(o, trust.ReasonNotExercised, "no task came about that could be asked for")
 	case n.found > 0 && n.missing+n.other > 0 && !n.slow:
 		return unlearned(o, trust.ReasonReplicaInconsistency, fmt.Sprintf(
@@ -44,7 +44,7 @@ func judgeRetrieval(t *tape) trust.Observation {
 
 // tally of the answers of GetTask. Only what was answered while the open stream showed the task active can count against the peer.
 type tally struct {
-	all, found, missing, other, fresh int // while the task was shown active
+	all, found, missing, other, fresh int // while the task was shown active; what is not found afterwards may have been purged
 	foundLater, missingLater          int // afterwards
 	// slow: the store missed the task at first only, and found it every time from then on, twice at least.
 	slow    bool
@@ -57,7 +57,9 @@ func countLooks(t *tape) tally {
 	var n tally
 	id := t.TaskID()
 	for _, l := range t.Looks {
-		n.all++
+		if l.Open && t.Evidence(l) {
+			n.all++
+		}
 		switch {
 		case l.Fail != nil:
 			n.failed = l.Fail

@@ -74,9 +74,11 @@ const (
 func TestRetrieval(t *testing.T) {
 	open := func() *tape { return stream(atWork).but(func(t *tape) { t.EndAt = 30 * s }) }
 	for story, j := range map[string]judged{
-		"found while it ran":                         {open().told(s, atWork, 0), isHonored, trust.ReasonHonored, ""},
-		"found after its end":                        {stream(atWork, done).told(2*s, done, 0), isHonored, trust.ReasonHonored, ""},
-		"missed every time, on new connections too":  {open().missed(s, false).missed(2*s, true).missed(3*s, true), isDiverged, trust.ReasonTaskNotRetrievable, ""},
+		"found while it ran":                        {open().told(s, atWork, 0), isHonored, trust.ReasonHonored, ""},
+		"found after its end":                       {stream(atWork, done).told(2*s, done, 0), isHonored, trust.ReasonHonored, ""},
+		"missed every time, on new connections too": {open().missed(s, false).missed(2*s, true).missed(3*s, true), isDiverged, trust.ReasonTaskNotRetrievable, ""},
+		"missed every time while it ran, and after its end": {stream(atWork).says(30*s, done).missed(s, false).missed(2*s, true).missed(3*s, true).missed(31*s, false),
+			isDiverged, trust.ReasonTaskNotRetrievable, ""},
 		"missed every time on one connection":        {open().missed(s, false).missed(2*s, false).missed(3*s, false), isInconclusive, trust.ReasonNotExercised, ""},
 		"missed twice only":                          {open().missed(s, false).missed(2*s, true), isInconclusive, trust.ReasonNotExercised, ""},
 		"missed after its end":                       {stream(atWork, done).missed(2*s, false).missed(3*s, true).missed(4*s, true), isInconclusive, trust.ReasonNotExercised, ""},
@@ -185,6 +187,12 @@ func TestCancel(t *testing.T) {
 			isHonored, trust.ReasonHonored, trust.WarnTaskStoreStale},
 		"canceled, behind a store that lags and stamps on read": {stream(atWork).says(s, called).but(func(t *tape) { t.Marks[1].Stamp = began.Add(s) }).canceled(s, called, 0).
 			told(1200*ms, atWork, 1195*ms).told(4200*ms, called, s), isHonored, trust.ReasonHonored, trust.WarnTaskStoreStale},
+		"states told late that are older than the cancel": {stream(atWork).canceled(s, called, 0).says(3*s, atWork).says(6*s, atWork).says(12*s, atWork).but(func(t *tape) {
+			t.Cancels[0].Stamp, t.Left = began.Add(s), leftDone
+			for i := range t.Marks {
+				t.Marks[i].Stamp = began.Add(time.Duration(i) * ms)
+			}
+		}), isHonored, trust.ReasonHonored, ""},
 		"completed in the race":           {stream(atWork).canceled(s, done, 0), isInconclusive, trust.ReasonTaskEndedFirst, ""},
 		"not cancelable, and over":        {stream(atWork).canceled(s, "", codeNotCancelable).told(2*s, done, 0), isInconclusive, trust.ReasonTaskEndedFirst, ""},
 		"not cancelable, and it goes on":  {stream(atWork).canceled(s, "", codeNotCancelable).told(2*s, atWork, 0), isInconclusive, trust.ReasonTaskNotCancelable, ""},
