@@ -4,11 +4,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/test/apiserver"
 )
 
@@ -64,4 +67,23 @@ func constants(t *testing.T, folder string, match func(name, kind string) bool) 
 		})
 	}
 	return found
+}
+
+// TestTheListOfReasonsSaysWhatIsWaitedFor holds docs/reasons.md to what resolve makes of a reference that is not as it should
+// be: all that is not Stalled is waited for.
+func TestTheListOfReasonsSaysWhatIsWaitedFor(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(apiserver.Root(), "docs", "reasons.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range []string{
+		trustv1alpha1.ReasonSecretNotFound, trustv1alpha1.ReasonSecretKeyNotFound, trustv1alpha1.ReasonSecretNotAllowed,
+		trustv1alpha1.ReasonCredentialInvalid, trustv1alpha1.ReasonServiceNotFound, trustv1alpha1.ReasonServicePortNotFound,
+		trustv1alpha1.ReasonCABundleNotFound, trustv1alpha1.ReasonCABundleInvalid,
+	} {
+		row := regexp.MustCompile("(?m)^\\| .*`" + reason + "`.*$").FindString(string(page))
+		if !strings.Contains(row, "| Ready, Reconciling |") {
+			t.Errorf("docs/reasons.md says %q of %s, want it to be of Ready and Reconciling", row, reason)
+		}
+	}
 }

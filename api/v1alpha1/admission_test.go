@@ -67,6 +67,17 @@ func TestGoodObjectsAreAccepted(t *testing.T) {
 	}
 }
 
+func TestABadDurationIsRefusedInWordsThatOneReads(t *testing.T) {
+	server := apiserver.For(t)
+	bad := peer(t, server.Namespace(t), `{url: "https://a.example", trust: {duration: 1d}}`)
+
+	err := server.Client.Create(t.Context(), bad, client.DryRunAll)
+
+	if err == nil || !strings.Contains(err.Error(), "written like 3h or 1h30m") || len(err.Error()) > 300 {
+		t.Errorf("refused with %v, want it said in 300 characters how to write a duration", err)
+	}
+}
+
 func TestBadObjectsAreRefusedWithAMessageThatSaysHowToMendThem(t *testing.T) {
 	server := apiserver.For(t)
 	namespace := server.Namespace(t)

@@ -6,9 +6,9 @@ const (
 	// status.lastHandledRequestedAt confirms it.
 	RequestedAtAnnotation = "trust.agentpeer.dev/requestedAt"
 
-	// SendToPeersLabel with value SendToPeersValue on a Secret allows the operator to read it and to send what
-	// spec.auth names in it to the agent. A Secret without it is never read: to create an AgentPeer must not be enough to
-	// send any Secret of a namespace to an address of one's choice.
+	// SendToPeersLabel with value SendToPeersValue on a Secret allows the operator to send what spec.auth names in it to
+	// the agent. Of a Secret without it the labels are looked at and the data is not used: to create an AgentPeer must not
+	// be enough to send any Secret of a namespace to an address of one's choice.
 	SendToPeersLabel = "trust.agentpeer.dev/send-to-peers"
 	// SendToPeersValue is the one value of SendToPeersLabel that allows.
 	SendToPeersValue = "true"

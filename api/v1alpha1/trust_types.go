@@ -20,7 +20,7 @@ type TrustPolicy struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:Pattern=`^([0-9.]+(h|m|s|ms))+$`
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('8760h')",message="must be from 1ms to 8760h, written like 3h or 1h30m"
 	// +optional
 	Duration *metav1.Duration `json:"duration,omitempty"`
@@ -73,7 +73,7 @@ type DemotionTime struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:Pattern=`^([0-9.]+(h|m|s|ms))+$`
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('720h')",message="must be from 1ms to 720h, written like 15m or 1h30m"
 	// +optional
 	MinDuration *metav1.Duration `json:"minDuration,omitempty"`
@@ -83,7 +83,7 @@ type DemotionTime struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:Pattern=`^([0-9.]+(h|m|s|ms))+$`
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('720h')",message="must be from 1ms to 720h, written like 6h or 1h30m"
 	// +optional
 	MaxDuration *metav1.Duration `json:"maxDuration,omitempty"`
@@ -96,7 +96,7 @@ type Deadlines struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:Pattern=`^([0-9.]+(h|m|s|ms))+$`
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('24h')",message="must be from 1ms to 24h, written like 30s or 1h30m"
 	// +optional
 	Wait *metav1.Duration `json:"wait,omitempty"`
@@ -106,7 +106,7 @@ type Deadlines struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$`
+	// +kubebuilder:validation:Pattern=`^([0-9.]+(h|m|s|ms))+$`
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1ms') && duration(self) <= duration('168h')",message="must be from 1ms to 168h, written like 5m or 1h30m"
 	// +optional
 	Hard *metav1.Duration `json:"hard,omitempty"`

@@ -11,7 +11,7 @@ package v1alpha1
 // BearerAuth takes a token from a Secret.
 type BearerAuthApplyConfiguration struct {
 	// secretRef names the Secret and the key in it that holds the token. The Secret is in the namespace of this object
-	// and carries the label trust.agentpeer.dev/send-to-peers: "true"; without the label it is not read. The token goes
+	// and carries the label trust.agentpeer.dev/send-to-peers: "true"; without the label its data is not used. The token goes
 	// to the origin of the address only, never to allowedOrigins.
 	SecretRef *SecretKeyReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
