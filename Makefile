@@ -61,7 +61,7 @@ e2e: sdk ## Run the end-to-end tests: the real operator, a real API server, lyin
 
 .PHONY: cases
 cases: ## Run the real-world cases, each a test named by its case id.
-	go test -count=1 -run Case ./internal/...
+	$(WITH_ASSETS) go test -count=1 -run Case ./internal/... ./controllers/...
 
 .PHONY: security
 security: $(GOLANGCI_LINT) vuln ## Look for what an attacker would: gosec, known vulnerabilities, tests of hostile peers.
