@@ -68,22 +68,21 @@ func (t *tape) parted() []answer {
 	return list
 }
 
-// left says that the end was left: the last two answers agree on another state, and it came after the end. Where they carry times, these are
-// newer than the end's, by the clock that wrote it, and one and the same: a store that stamps its answers when they are read says nothing
-// of when the state came about. Where they carry none, only another end counts, of two that answers told and none the stream.
+// left says that the end was left: the last answer finds the task in another state, and an answer before it did too, asked before we had
+// left the stream. Where they carry times, these are newer than the end's, by the clock that wrote it, and one and the same: a store that
+// stamps its answers when they are read says nothing of when the state came about. Where they carry none, only another end counts, of two
+// that answers told and none the stream.
 func (x second) left(t *tape) bool {
-	n := len(x.since)
-	if n < 2 {
+	if len(x.since) < 2 {
 		return false
 	}
-	a, b := x.since[n-2], x.since[n-1]
-	if a.parted || b.parted || a.state != b.state {
-		return false
+	before, last := x.since[:len(x.since)-1], x.since[len(x.since)-1]
+	if newer(last.stamp, x.end.stamp) {
+		again := slices.ContainsFunc(before, func(a answer) bool { return !a.parted && a.state == last.state && a.stamp.Equal(last.stamp) })
+		return again && (newer(last.stamp, x.told) || x.told.IsZero() && t.oneClock())
 	}
-	if newer(a.stamp, x.end.stamp) {
-		return a.stamp.Equal(b.stamp) && (newer(a.stamp, x.told) || x.told.IsZero() && t.oneClock())
-	}
-	return a.state.Terminal() && !x.end.stream && x.agreed == 0 && unstamped(a, x.end) && unstamped(b, x.end)
+	again := slices.ContainsFunc(before, func(a answer) bool { return !a.parted && a.state == last.state && unstamped(a, x.end) })
+	return again && !last.parted && last.state.Terminal() && !x.end.stream && x.agreed == 0 && unstamped(last, x.end)
 }
 
 // open says that one more look is worth its while: the last one found the task elsewhere, and none before it said the same.

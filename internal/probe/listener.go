@@ -12,6 +12,8 @@ type listener struct {
 	// asked is when GetTask was asked last.
 	asked                time.Duration
 	early, last, parting bool
+	// partings counts the looks after the parting one.
+	partings int
 }
 
 func (s *session) watchStream() step { return (&listener{tm: s.timing}).step }
@@ -56,6 +58,14 @@ func (l *listener) part(w *watch, now time.Duration) (time.Duration, leave) {
 	}
 	if !l.parting && !w.tape.MessageOnly() {
 		l.parting = true
+		return l.ask(w, now, false)
+	}
+	// An end that GetTask no longer shows is asked about again while we are still there.
+	if x, ended := w.tape.secondLooks(); w.pending == 0 && l.partings < 2 && ended && x.open(w.tape) {
+		if at := l.asked + l.tm.Settle; now < at {
+			return min(at, l.tm.Task), leftNot
+		}
+		l.partings++
 		return l.ask(w, now, false)
 	}
 	return l.tm.Task, leaveIf(w.pending == 0, leftSettled)

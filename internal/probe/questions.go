@@ -150,7 +150,8 @@ func askLifecycle(ctx context.Context, s *session, a *asking) trust.Observation 
 	o := judgeLifecycle(a.shared(ctx, s).followed())
 	if a.canceled != nil && o.Outcome != trust.Diverged {
 		// canceled is terminal like any other state; its own task may show what the ordinary one did not (C71).
-		if c := judgeCanceledLife(a.canceled); c.Outcome == trust.Diverged {
+		if c := judgeCanceledLife(a.canceled); c.Outcome == trust.Diverged || c.Reason == trust.ReasonReplicaInconsistency {
+			c.Capability = o.Capability
 			o = c
 			o.ProbedWith = s.probedWith(s.job.Target.Fixtures.LongRunning)
 			return o

@@ -32,18 +32,24 @@ func TestAnEndThatDoesNotStay(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		quirks  string
+		grace   time.Duration
 		about   trust.Capability
 		outcome trust.Outcome
 		reason  trust.Reason
 	}{
-		{"relapses", trust.Lifecycle, trust.Diverged, trust.ReasonTerminalStateNotFinal},
-		{"relapses live-stamps", trust.Lifecycle, trust.Inconclusive, trust.ReasonReplicaInconsistency},
-		{"relapses hold-terminal", trust.Lifecycle, trust.Inconclusive, trust.ReasonReplicaInconsistency},
-		{"cancel-forgotten", trust.Cancellation, trust.Inconclusive, trust.ReasonCancelNotHonoured},
+		{"relapses", 0, trust.Lifecycle, trust.Diverged, trust.ReasonTerminalStateNotFinal},
+		{"relapses live-stamps", 0, trust.Lifecycle, trust.Inconclusive, trust.ReasonReplicaInconsistency},
+		{"relapses hold-terminal", 600 * time.Millisecond, trust.Lifecycle, trust.Diverged, trust.ReasonTerminalStateNotFinal},
+		{"relapses hold-terminal", 20 * time.Millisecond, trust.Lifecycle, trust.Inconclusive, trust.ReasonReplicaInconsistency},
+		{"cancel-forgotten", 0, trust.Lifecycle, trust.Inconclusive, trust.ReasonReplicaInconsistency},
+		{"cancel-forgotten", 0, trust.Cancellation, trust.Inconclusive, trust.ReasonCancelNotHonoured},
 	} {
-		t.Run(tc.quirks, func(t *testing.T) {
+		t.Run(string(tc.about)+" "+tc.quirks+" "+tc.grace.String(), func(t *testing.T) {
 			t.Parallel()
 			job := jobFor(t, with(agent.V10, strings.Fields(tc.quirks)...).Start(t), trust.Lifecycle, trust.Cancellation)
+			if tc.grace > 0 {
+				job.Target.Timing.Grace = tc.grace // before or after the relapse, 200 ms after the end
+			}
 			job.Target.Timing.Settle = 400 * time.Millisecond
 			job.Target.Timing.Task = 4 * time.Second
 			check(t, runJob(t, job), tc.about, expectation{outcome: tc.outcome, reason: tc.reason})

@@ -132,6 +132,8 @@ func TestLifecycleOfOneTask(t *testing.T) {
 			told(7200*ms, atWork, 7195*ms), isInconclusive, trust.ReasonNotExercised, trust.WarnTaskStoreStale},
 		"is shown at work for good by a store with a clock of its own": {stream(atWork, done).but(func(t *tape) { t.Marks[0].Stamp, t.Marks[1].Stamp = began, began.Add(s) }).
 			told(1200*ms, atWork, 3*s).told(4200*ms, atWork, 3*s).told(7200*ms, atWork, 3*s), isInconclusive, trust.ReasonNotExercised, trust.WarnTaskStoreStale},
+		"is left while its stream was open, and still after": {stamped(stream(atWork, done)).told(1200*ms, done, 1001*ms).told(5*s, atWork, 2*s).told(11*s, atWork, 2*s).
+			but(func(t *tape) { t.Left, t.LeftAt, t.EndAt = leftSettled, 6*s, 6*s }), isDiverged, trust.ReasonTerminalStateNotFinal, ""},
 		"is left after we had left its open stream": {stamped(stream(atWork, done)).told(1200*ms, done, 1001*ms).told(8*s, atWork, 7*s).told(11*s, atWork, 7*s).
 			but(func(t *tape) { t.Left, t.LeftAt, t.EndAt = leftSettled, 6*s, 6*s }), isInconclusive, trust.ReasonReplicaInconsistency, trust.WarnTaskStoreStale},
 		"is shown older by a lagging store":               {stream(atWork, done).but(func(t *tape) { t.Marks[1].Stamp = began.Add(s) }).told(3*s, atWork, 500*ms).told(6*s, done, s), isHonored, trust.ReasonHonored, trust.WarnTaskStoreStale},
