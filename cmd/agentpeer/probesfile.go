@@ -110,8 +110,11 @@ func readableDurations(raw []byte) error {
 				continue
 			}
 			text, ok := v.(string)
-			if _, err := time.ParseDuration(text); !ok || err != nil {
+			if !ok {
 				return fmt.Errorf("%s.%s is %v, want a duration such as 30s or 5m", group, field, v)
+			}
+			if _, err := time.ParseDuration(text); err != nil {
+				return fmt.Errorf("%s.%s is %q, want a duration such as 30s or 5m", group, field, text)
 			}
 		}
 	}
