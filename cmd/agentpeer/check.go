@@ -162,6 +162,7 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	}
 	var policy trust.Policy
 	t.Fixtures, t.Timing, policy = controllers.Standalone(&probes)
+	policy.ConfirmInterval = 0 // rounds are as far apart as --interval says, and each counts
 	if f.wait != 0 {
 		t.Timing.Wait = f.wait
 	}
