@@ -171,6 +171,27 @@ func TestAnAgentThatWasNeverReachedIsUnknownAndWarnsNobody(t *testing.T) {
 	}
 }
 
+func TestARoundAskedForRightAfterAContradictionDoesNotConfirmIt(t *testing.T) {
+	s := newStage(t)
+	s.peer("planner")
+	s.play("planner", s.liar)
+	s.settle("planner")
+
+	for _, at := range []string{"at once", "again", "and again"} {
+		s.clock.SetTime(s.clock.Now().Add(20 * time.Second))
+		s.edit("planner", func(p *trustv1alpha1.AgentPeer) {
+			p.Annotations = map[string]string{trustv1alpha1.RequestedAtAnnotation: at}
+		})
+		s.settle("planner")
+		if got := s.get("planner").Status.LastHandledRequestedAt; got != at {
+			t.Errorf("handled %q, want %q", got, at)
+		}
+		s.wantState("planner", trust.Streaming, trust.Unverified) // the same incident, seen again
+	}
+	s.pass("planner", 5*time.Minute)
+	s.wantState("planner", trust.Streaming, trust.Demoted)
+}
+
 func TestTrustNeverLastsLongerThanTheSpecSays(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {

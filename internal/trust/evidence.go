@@ -26,6 +26,25 @@ func (p Peer) enough(rec *Record, policy Policy, at time.Time) bool {
 	return last >= policy.DemoteDiverged || rec.contradictions(Window, at) > policy.DemoteDiverged && rec.Capability != Streaming
 }
 
+// soonAfter tells whether this round ended within the confirmation interval after another. Only rounds that somebody asked
+// for do, and what two of them see is one incident seen twice: it counts once, so that whoever asks again and again after
+// a first contradiction cannot confirm it sooner than the schedule would.
+func (f *fold) soonAfter(before time.Time) bool {
+	since := f.at.Sub(before)
+	return !before.IsZero() && since >= 0 && since < f.policy.ConfirmInterval.Truncate(time.Second) // as precise as our times
+}
+
+// contradicted remembers a contradiction. One that was seen soon before is the same one, now seen last.
+func (f *fold) contradicted(rec *Record, result Result) {
+	i := slices.IndexFunc(rec.Recent, func(r Result) bool { return r.Outcome == Diverged })
+	if i >= 0 && f.soonAfter(rec.Recent[i].Time) {
+		result.Time = rec.Recent[i].Time
+		result.ControlFailed = result.ControlFailed || rec.Recent[i].ControlFailed
+		rec.Recent = slices.Delete(rec.Recent, i, i+1)
+	}
+	rec.push(result)
+}
+
 // contradictions counts those among the last n conclusive outcomes that are not too old to count.
 func (r *Record) contradictions(n int, at time.Time) int {
 	count := 0

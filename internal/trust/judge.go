@@ -10,6 +10,7 @@ import (
 // observe folds what one probe saw into the record of its capability.
 func (f *fold) observe(obs Observation) {
 	rec := f.record(obs.Capability)
+	again := f.soonAfter(rec.LastTime)
 	rec.LastOutcome, rec.LastReason, rec.LastTime = obs.Outcome, obs.Reason, f.at
 	rec.ProbedWith = bounded(obs.ProbedWith, maxKeys, maxKey)
 	if obs.Outcome != Honored && obs.Outcome != Diverged {
@@ -19,7 +20,7 @@ func (f *fold) observe(obs Observation) {
 		f.undeclared(rec, obs)
 		return
 	}
-	f.compare(rec, obs)
+	f.compare(rec, obs, again)
 	switch {
 	case rec.LastOutcome == Honored:
 		f.honored(rec, obs)
@@ -103,7 +104,7 @@ func (f *fold) inconclusive(rec *Record, obs Observation) {
 
 // diverged counts a contradiction that may cost trust.
 func (f *fold) diverged(rec *Record, obs Observation) {
-	rec.push(Result{Outcome: Diverged, Reason: obs.Reason, Time: f.at, ControlFailed: obs.ControlFailed})
+	f.contradicted(rec, Result{Outcome: Diverged, Reason: obs.Reason, Time: f.at, ControlFailed: obs.ControlFailed})
 	if rec.Demotions > 0 {
 		rec.GoodSince = f.at
 	}

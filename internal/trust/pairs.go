@@ -64,8 +64,8 @@ func (p *Pairs) add(pair Pair) {
 
 // compare starts, feeds and drops the comparison. It starts where a stream was seen both to fail and to work, within a
 // round or from one round to the next, and is dropped a day after the last pair that told the two apart, or after twelve
-// good pairs at its start.
-func (f *fold) compare(rec *Record, obs Observation) {
+// good pairs at its start. A pair soon after another (again) does not count.
+func (f *fold) compare(rec *Record, obs Observation, again bool) {
 	if rec.Capability != Streaming || rec.State == Demoted {
 		return
 	}
@@ -83,7 +83,7 @@ func (f *fold) compare(rec *Record, obs Observation) {
 		}
 		return
 	}
-	if obs.Pair == nil {
+	if obs.Pair == nil || again {
 		return
 	}
 	p.add(*obs.Pair)

@@ -323,12 +323,17 @@ func (s *scheduler) cheap() Plan {
 	return Plan{Kind: Reachability, At: at}
 }
 
-// jittered is when a capability is due, moved by up to a twentieth of its gap either way.
+// jittered is when a capability is due, moved by up to a twentieth of its gap either way; later only where one look is to
+// be independent of the one before.
 func (s *scheduler) jittered(rec Record) time.Time {
 	if rec.NextProbe.IsZero() {
 		return rec.NextProbe
 	}
-	return rec.NextProbe.Add(s.jitter("behavior", rec.NextProbe.Sub(rec.LastTime)))
+	by := s.jitter("behavior", rec.NextProbe.Sub(rec.LastTime))
+	if rec.suspected(s.Policy, s.now) || rec.Pairs.open() {
+		by = by.Abs()
+	}
+	return rec.NextProbe.Add(by)
 }
 
 // jitter is the same for the same seed and round, between -gap/20 and gap/20. All capabilities of a peer move alike.

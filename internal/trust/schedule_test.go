@@ -218,6 +218,20 @@ func TestScheduleSpreadsPeersAndSaysTheSameTwice(t *testing.T) {
 	}
 }
 
+// A contradiction is confirmed confirmInterval after it, never sooner: jitter moves it later only.
+func TestNoConfirmationComesEarly(t *testing.T) {
+	at := func(m float64) time.Time { return epoch.Add(time.Duration(m * float64(time.Minute))) }
+	r := Round{Number: 2, Kind: Behavior, Finished: at(1), Claims: declaringAll("a"), Usable: true, Observations: []Observation{
+		{Capability: Continuation, Outcome: Diverged, Reason: ReasonTaskIDChangedOnContinuation, Basis: "Protocol"}}}
+	p, _, _ := Advance(settled(), "t", r, DefaultPolicy(), at(1))
+	for seed := range uint64(50) {
+		plan := Schedule(p, PlanInput{Policy: DefaultPolicy(), Seed: seed, Cost: worst}, at(1))
+		if plan.At.Before(at(3)) || plan.At.After(at(3.1)) {
+			t.Errorf("seed %d: confirmed at %v, want within 6 s after %v", seed, plan.At, at(3))
+		}
+	}
+}
+
 // A short budget spaces rounds evenly: it never bursts and goes silent.
 func TestAShortBudgetSpacesRoundsEvenly(t *testing.T) {
 	s := newSimulation(t, 3)
