@@ -168,12 +168,17 @@ func blame(o trust.Observation, k talked, old lifecycle.OldTask, asks bool) trus
 	switch whose {
 	case lifecycle.BlamePeer:
 		rule := "design 5 (b)"
-		if asks {
+		switch {
+		case asks:
 			rule = "C68, design 5 (a)"
+		case k.clientNames:
+			text += " though the client had named the task"
+		default:
+			text += " though the card promises continuity (stateTransitionHistory)"
 		}
 		return diverged(o, trust.ReasonTaskIDChangedOnContinuation, basis, rule, text+", and the old task stands still")
 	case lifecycle.BlameGateway:
-		return unlearned(o, trust.ReasonTaskIdentityUnstable, text+", and the old task moved on: ids are being rewritten, set spec.taskIdentity")
+		return unlearned(o, trust.ReasonTaskIdentityUnstable, text+", and the old task moved on: something on the way rewrites task ids")
 	}
 	return unlearned(o, trust.ReasonNotContinued, text+", and nothing promised otherwise")
 }

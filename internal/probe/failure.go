@@ -38,7 +38,7 @@ func failReason(e *wire.Error) trust.Reason {
 		return trust.ReasonAddressNotAllowed
 	case wire.ClassOrigin:
 		return trust.ReasonOriginNotAllowed
-	case wire.ClassDNS, wire.ClassConnect, wire.ClassTLS, wire.ClassReset, wire.ClassTimeout:
+	case wire.ClassDNS, wire.ClassConnect, wire.ClassTLS, wire.ClassReset, wire.ClassTimeout, wire.ClassNoHTTP:
 		return trust.ReasonUnreachable
 	case wire.ClassRedirect:
 		return trust.ReasonEndpointRedirects

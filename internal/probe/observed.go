@@ -88,7 +88,7 @@ func (l look) text() string {
 }
 
 func failText(e *wire.Error) string {
-	if e.Status != 0 {
+	if e.Status >= 300 || e.Class == wire.ClassStatus {
 		return fmt.Sprintf("HTTP %d", e.Status)
 	}
 	if text, ok := failWords[e.Class]; ok {
@@ -108,6 +108,7 @@ var failWords = map[wire.Class]string{
 	wire.ClassRedirect:  "a redirect that is not followed",
 	wire.ClassMediaType: "a page for browsers or other content that is none of A2A",
 	wire.ClassTooLarge:  "an answer larger than the limit",
+	wire.ClassNoHTTP:    "what answers there does not speak HTTP",
 	wire.ClassMalformed: "an answer that is not JSON",
 	wire.ClassCanceled:  "called off",
 }

@@ -34,7 +34,7 @@ func TestLegalOdditiesNeverDiverge(t *testing.T) {
 		"cut-idle", "reset", "cut-delimited", "error-after-two", "get-unknown", "lagging-store", "stale-store", "get-not-found",
 		"send-fails", "fails-always", "fails-often", "hang-up-fails", "hang-up-sticks", "slow-first-event",
 		// Spellings, ids and members.
-		"no-timestamps", "numeric-states", "lower-states", "cancelled", "vendor-members", "id-number", "id-wrong", "id-null", "id-missing",
+		"no-timestamps", "slow-clock", "zone-clock", "stopped-clock", "live-stamps", "slow-get", "held-back", "cut-before-end", "kinds", "numeric-states", "lower-states", "cancelled", "vendor-members", "id-number", "id-wrong", "id-null", "id-missing",
 		"bare-result", "get-wrapped", "speaks-10-and-03", "union-card", "tenant",
 		// All at once.
 		"ugly-sse crlf hold-interrupted no-submitted last-snapshot repeats-end vendor-members late-canceled-frame follow-up-early plain-text both-paths large-card",

@@ -103,7 +103,7 @@ func foreignTask(o trust.Observation, t *tape, n tally) trust.Observation {
 	}
 	if len(ids) == 1 && agree {
 		return unlearned(o, trust.ReasonTaskIdentityUnstable,
-			"GetTask answers under another id and follows the task all the same: ids are being rewritten, set spec.taskIdentity")
+			"GetTask answers under another id and follows the task all the same: something on the way rewrites task ids")
 	}
 	return diverged(o, trust.ReasonTaskIDMismatch, lifecycle.Protocol, "wire 7.5",
 		fmt.Sprintf("asked %d times for one task, GetTask answered with another", n.other))

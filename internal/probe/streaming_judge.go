@@ -149,7 +149,7 @@ func substance(t *tape) bool {
 func foreignStream(t *tape, m mark) sight {
 	if x := t.Strange; x == nil || x.Fail != nil || x.Code != codeTaskNotFound {
 		return saw(unsure, trust.ReasonTaskIdentityUnstable, "design 4.14",
-			"task ids change in the stream, and GetTask does not disown the other id: set spec.taskIdentity")
+			"task ids change in the stream, and GetTask does not disown the other id: something on the way may rewrite them")
 	}
 	return saw(bad, trust.ReasonForeignTaskInStream, "wire 7.2",
 		"after %s the stream brought events of another task, which GetTask does not know", offset(m.At)).on(lifecycle.Protocol)

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -250,5 +251,37 @@ func TestWhoseFaultAReplyIs(t *testing.T) {
 			tc.k.first = first()
 			judged{nil, tc.outcome, tc.reason, ""}.hold(t, judgeContinuation(tc.k))
 		})
+	}
+}
+
+// A working task may refuse or redirect a follow-up, unless continuity was promised: the message says by what it was.
+func TestTheMessageSaysWhatPromisedThatAWorkingTaskContinues(t *testing.T) {
+	works := look{ID: "t1", State: atWork}
+	other := &tape{Marks: []mark{{Kind: wire.KindTask, TaskID: "t2", State: atWork, Count: 1}}}
+	for says, k := range map[string]talked{
+		"promises continuity (stateTransitionHistory)": {promised: true},
+		"the client had named the task":                {clientNames: true},
+	} {
+		k.first, k.working, k.before, k.reply, k.after = stream(atWork), true, &works, other, []look{works, works}
+		if o := judgeContinuation(k); o.Outcome != isDiverged || !strings.Contains(o.Message, says) {
+			t.Errorf("%s %q, want Diverged and %q", o.Outcome, o.Message, says)
+		}
+	}
+}
+
+// No message names a field of the spec that does not exist.
+func TestNoMessageNamesAFieldThatDoesNotExist(t *testing.T) {
+	asks := look{ID: "t1", State: lifecycle.InputRequired}
+	for _, o := range []trust.Observation{
+		judgeContinuation(talked{first: stream(atWork), reached: true, before: &asks, after: []look{{ID: "t1", State: done}},
+			reply: &tape{Marks: []mark{{Kind: wire.KindTask, TaskID: "t2", State: atWork, Count: 1}}}}),
+		judgeRetrieval(stream(atWork).but(func(t *tape) {
+			t.Looks = []look{{ID: "a", State: atWork, Open: true}, {ID: "a", State: atWork, Open: true}}
+		})),
+		{Reason: trust.ReasonTaskIdentityUnstable, Message: judgeStream(stream(atWork, done).but(func(t *tape) { t.Marks[1].TaskID = "t2" }), DefaultTiming()).text},
+	} {
+		if o.Reason != trust.ReasonTaskIdentityUnstable || strings.Contains(o.Message, "spec.taskIdentity") {
+			t.Errorf("%s %q, want TaskIdentityUnstable and no such field", o.Reason, o.Message)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func TestPeersThatGiveNothing(t *testing.T) {
 		}, ClassTimeout},
 		"cuts the body":       {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{") }, ClassReset},
 		"cuts a chunk":        {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\n", chunked, "5\r\n{}") }, ClassReset},
-		"sends no HTTP":       {func(c *net.TCPConn, _ asked) { write(c, "SSH-2.0-OpenSSH_9.6\r\n"); untilClosed(c) }, ClassMalformed},
+		"sends no HTTP":       {func(c *net.TCPConn, _ asked) { write(c, "SSH-2.0-OpenSSH_9.6\r\n"); untilClosed(c) }, ClassNoHTTP},
 		"sends giant headers": {func(c *net.TCPConn, _ asked) { write(c, "HTTP/1.1 200 OK\r\nX: ", big, big, "\r\n\r\n") }, ClassTooLarge},
 		"sends a giant body": {func(c *net.TCPConn, _ asked) {
 			write(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 16384\r\n\r\n", big, big)

@@ -41,6 +41,14 @@ func TestEnvelopeReadsEveryShape(t *testing.T) {
 			result(`{"artifactUpdate":{"taskId":"t1","artifact":{"artifactId":"a","parts":[{"text":"x"},{"text":"y"}]},"append":true}}`), V10, "stream",
 			Event{Kind: KindArtifact, TaskID: "t1", Parts: 2, History: -1, Shape: V10},
 		},
+		"1.0 with a kind beside its member: the member wins": {
+			result(`{"kind":"status-update","statusUpdate":{"taskId":"t1","status":{"state":"TASK_STATE_WORKING"},"kind":"task"}}`), V10, "stream",
+			Event{Kind: KindStatus, TaskID: "t1", RawState: "TASK_STATE_WORKING", History: -1, Shape: V10},
+		},
+		"1.0 GetTask with a kind": {
+			result(`{"kind":"task","id":"t1","status":{"state":"TASK_STATE_COMPLETED"}}`), V10, "get",
+			Event{Kind: KindTask, TaskID: "t1", RawState: "TASK_STATE_COMPLETED", History: -1, Shape: V10},
+		},
 		"1.0 GetTask is bare": {
 			result(`{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"history":[{},{}],"artifacts":[{"parts":[{}]},{"parts":[{},{}]}]}`), V10, "get",
 			Event{Kind: KindTask, TaskID: "t1", RawState: "TASK_STATE_COMPLETED", Parts: 3, History: 2, Shape: V10},

@@ -28,6 +28,7 @@ const (
 	ClassMediaType Class = "MediaType" // HTML and the like, with a status of success
 	ClassTooLarge  Class = "TooLarge"
 	ClassMalformed Class = "Malformed" // neither JSON nor anything we know
+	ClassNoHTTP    Class = "NoHTTP"    // what answers there does not speak HTTP
 	ClassOrigin    Class = "Origin"    // the URL may not be asked: no host, or neither http nor https
 	ClassCanceled  Class = "Canceled"  // our caller gave up
 )
@@ -45,6 +46,7 @@ var doing = map[Class]string{
 	ClassMediaType: "reading the answer: media type is none of the protocol's",
 	ClassTooLarge:  "reading the answer: too large",
 	ClassMalformed: "reading the answer: not understood",
+	ClassNoHTTP:    "reading the answer: no HTTP",
 	ClassOrigin:    "asking the peer: not an http or https URL with a host",
 	ClassCanceled:  "waiting for the peer: given up",
 }
@@ -108,7 +110,9 @@ func classify(ctx context.Context, err error) Class {
 		return ClassTimeout
 	case errors.As(err, &op) && op.Op == "dial":
 		return ClassConnect
-	case corrupt(err), strings.Contains(text, "malformed HTTP"):
+	case strings.Contains(text, "malformed HTTP"):
+		return ClassNoHTTP
+	case corrupt(err):
 		return ClassMalformed
 	}
 	return ClassReset

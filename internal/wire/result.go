@@ -20,6 +20,9 @@ func (e *Event) readResult(result value, x expect) {
 		return
 	}
 	f := readFields(result)
+	if x.generation == V10 && (f.hasUnion() || f.spelled10()) {
+		f.kind = "" // no member of 1.0, and unknown members cost nothing
+	}
 	if kind, ok := kinds[f.kind]; ok {
 		e.take(kind, f, x, V03)
 		return
@@ -168,6 +171,13 @@ func (f fields) union() (kind Kind, inner value, n int) {
 	return kind, inner, n
 }
 
+func (f fields) hasUnion() bool { _, _, n := f.union(); return n > 0 }
+
+// spelled10: the enums are those of 1.0.
+func (f fields) spelled10() bool {
+	return spelledAs10(f.status.get("state").word()) || strings.HasPrefix(f.role, "ROLE_")
+}
+
 // guess tells what an object is that names its kind in no way. A 0.1 frame is {id, status, final} or {id, artifact}; a
 // task has an id and a status as well, and then the question asked decides.
 func (f fields) guess(x expect) (Kind, Generation) {
@@ -192,7 +202,7 @@ func (f fields) guess(x expect) (Kind, Generation) {
 func (f fields) guessShape(x expect) Generation {
 	state := f.status.get("state").word()
 	switch {
-	case spelledAs10(state), strings.HasPrefix(f.role, "ROLE_"):
+	case f.spelled10():
 		return V10
 	case x.generation == V10 && !x.bare && states0[state]:
 		return V01
