@@ -115,6 +115,9 @@ func check(t *testing.T, rep Report, c trust.Capability, want expectation) trust
 	if o.Reason == "" || o.Message == "" || o.Rule == "" {
 		t.Errorf("%s: an observation needs reason, message and rule: %+v", c, o)
 	}
+	for _, missing := range unexplained(t, o.Rule) {
+		t.Errorf("%s: docs/rules.md does not explain %q", c, missing)
+	}
 	return o
 }
 
