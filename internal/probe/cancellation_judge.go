@@ -33,8 +33,8 @@ func judgeCancellation(t *tape, tm Timing) trust.Observation {
 			}
 		}
 		if t.Left == leftDeadline && t.LeftAt < heard(t, at, tm) && t.Quiet() > at+race(tm) && !showsCanceled(t) {
-			return unlearned(o, trust.ReasonProbeDeadlineExceeded, fmt.Sprintf("canceled after %s, and our deadline came before the stream, "+
-				"which may run %s late, had brought all that was made before", offset(at), offset(t.Lateness())))
+			return unlearned(o, trust.ReasonProbeDeadlineExceeded, fmt.Sprintf("canceled after %s, and %s before the stream, "+
+				"which may run %s late, had brought all that was made before", offset(at), t.ours(), offset(t.Lateness())))
 		}
 		if len(late) > 0 {
 			o.Warnings = append(o.Warnings, trust.WarnLateFramesAfterCancel)
@@ -71,7 +71,7 @@ func neverCanceled(o trust.Observation, t *tape) (trust.Observation, bool) {
 	case ok && settled(m.State):
 		return unlearned(o, trust.ReasonTaskEndedFirst, "the task was "+string(m.State)+" before it could be canceled"), true
 	case t.Left == leftDeadline:
-		return unlearned(o, trust.ReasonProbeDeadlineExceeded, "the task showed no sign of life before our deadline"), true
+		return unlearned(o, trust.ReasonProbeDeadlineExceeded, "the task showed no sign of life before "+t.ours()), true
 	}
 	return unlearned(o, trust.ReasonStreamInterrupted, "the stream ended before the task could be canceled"), true
 }

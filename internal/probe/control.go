@@ -68,7 +68,7 @@ func judgeControl(t *tape) controlSight {
 	case state.Terminal():
 		return controlSight{reason: trust.ReasonAgentFailing, text: string(state)}
 	}
-	return controlSight{reason: trust.ReasonProbeDeadlineExceeded, text: "still " + string(state) + " at our deadline"}
+	return controlSight{reason: trust.ReasonProbeDeadlineExceeded, text: "still " + string(state) + " when " + t.ours()}
 }
 
 // controlWarnings lists what is odd about the single-shot path and costs nothing (C40, C45).

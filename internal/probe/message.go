@@ -94,10 +94,10 @@ func (s *session) streamMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.M
 // sendMessage begins a task, or continues one, by a unary call.
 func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Message, wait bool) *tape {
 	t := &tape{Generation: rpc.Endpoint.Generation, Began: time.Now()}
-	ctx, cancel := context.WithTimeout(ctx, s.timing.Task)
+	longer, cancel := lingering(ctx, s.timing.Task)
 	defer cancel()
-	a, err := rpc.Send(ctx, m, s.config(wait))
-	t.EndAt = time.Since(t.Began)
+	a, err := rpc.Send(longer, m, s.config(wait))
+	t.EndAt, t.CalledOff = time.Since(t.Began), calledOff(ctx)
 	if err == nil {
 		err = turnedAway(a)
 	}
@@ -133,7 +133,7 @@ func (s *session) account(rpc *wire.JSONRPC, t *tape, m wire.Message) {
 	switch {
 	case rpc.Endpoint.Generation == wire.V01:
 		s.ledger.told(rpc, m.TaskID, stateOf(""), t.Began)
-	case t.Fail != nil || t.Left != leftNot:
+	case t.Fail != nil || t.Left != leftNot || t.CalledOff:
 		s.ledger.lost(t.Began)
 	}
 }

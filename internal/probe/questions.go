@@ -85,7 +85,11 @@ func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Obser
 		}
 	}()
 	if ctx.Err() != nil {
-		return unlearned(trust.Observation{Capability: q.capability}, trust.ReasonProbeDeadlineExceeded, "the round ended before this was asked")
+		text := "the round ended before this was asked"
+		if calledOff(ctx) {
+			text = "the round was called off before this was asked"
+		}
+		return unlearned(trust.Observation{Capability: q.capability}, trust.ReasonProbeDeadlineExceeded, text)
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.bound(s.timing))
 	defer cancel()

@@ -100,6 +100,9 @@ func unaryAnswer(t *tape) sight {
 func emptyStream(t *tape, tm Timing) sight {
 	switch {
 	case t.Left != leftNot || t.End == wire.EndOurs:
+		if t.CalledOff {
+			return saw(unsure, trust.ReasonProbeDeadlineExceeded, "design 3", "the round was called off before the stream brought an event")
+		}
 		return saw(unsure, trust.ReasonNoFirstEvent, "design 3", "the stream was open for %s and brought no event", offset(t.LeftAt))
 	case t.End == wire.EndTooLarge:
 		return saw(unsure, trust.ReasonUnexpectedAnswer, "design 4.10", "the stream outgrew a limit before its first event")
@@ -228,7 +231,7 @@ func deadlineStream(t *tape, tm Timing, last string) sight {
 			return saw(unsure, trust.ReasonStuck, "wire 7.2", "stream and GetTask both stayed at %s until our deadline", l.State)
 		}
 	}
-	return saw(unsure, trust.ReasonProbeDeadlineExceeded, "C91", "our deadline ended the stream after %s", last)
+	return saw(unsure, trust.ReasonProbeDeadlineExceeded, "C91", "%s after %s on the stream", t.ours(), last)
 }
 
 // streamWarnings lists what is odd about a stream and costs nothing.

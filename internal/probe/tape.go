@@ -43,6 +43,8 @@ type tape struct {
 	// Left says why we ended it, if we did, and LeftAt when.
 	Left   leave
 	LeftAt time.Duration
+	// CalledOff: we ended it because somebody ended the round.
+	CalledOff bool
 	// Looks are the answers of GetTask, Cancels those of CancelTask, in the order they came.
 	Looks   []look
 	Cancels []look
@@ -270,6 +272,14 @@ func (t *tape) Lateness() time.Duration {
 		trip = 0
 	}
 	return first - trip
+}
+
+// ours says what ended a conversation that we ended.
+func (t *tape) ours() string {
+	if t.CalledOff {
+		return "the round was called off"
+	}
+	return "our deadline came"
 }
 
 // Evidence says that a look may be used against the peer: what is read after we hung up is our own doing (C91).

@@ -31,7 +31,7 @@ func (s *session) stream(ctx context.Context, rpc *wire.JSONRPC, open func(conte
 		tape: &tape{Generation: rpc.Endpoint.Generation, Began: time.Now()},
 	}
 	// The step decides when time is up; this is the net below it.
-	sctx, cancel := context.WithTimeout(ctx, s.timing.Task+s.timing.FirstEvent)
+	sctx, cancel := lingering(ctx, s.timing.Task+s.timing.FirstEvent)
 	defer cancel()
 	headers := time.AfterFunc(s.timing.Task, cancel)
 	st, err := open(sctx)
@@ -40,7 +40,7 @@ func (s *session) stream(ctx context.Context, rpc *wire.JSONRPC, open func(conte
 		err = &wire.Error{Class: wire.ClassTimeout}
 	}
 	if err != nil {
-		w.tape.Fail = wireError(err)
+		w.tape.Fail, w.tape.CalledOff = wireError(err), calledOff(ctx)
 		if ctx.Err() == nil && sctx.Err() != nil {
 			w.tape.Fail = &wire.Error{Class: wire.ClassTimeout}
 		}
@@ -83,7 +83,7 @@ func (w *watch) event(e wire.Event) {
 
 // follow is the loop.
 func (w *watch) follow(ctx context.Context, st *wire.Stream, do step) {
-	events := st.Events()
+	events, over := st.Events(), ctx.Done()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for events != nil || w.pending > 0 {
@@ -110,16 +110,24 @@ func (w *watch) follow(ctx context.Context, st *wire.Stream, do step) {
 			w.pending--
 			note()
 		case <-timer.C:
-		case <-ctx.Done():
-			if w.tape.Open {
+		case <-over:
+			over, w.tape.CalledOff = nil, calledOff(ctx)
+			if w.tape.Open && !w.waits() {
 				w.leave(st, leftDeadline)
 			}
 			if events == nil {
 				return // calls beside the stream end with ctx; nobody needs their answers
 			}
-			ctx = context.WithoutCancel(ctx)
+		}
+		if w.tape.CalledOff && w.tape.Open && !w.waits() {
+			w.leave(st, leftDeadline)
 		}
 	}
+}
+
+// waits says that a stream that was called off is worth a moment more: what it began has no name yet. lingering bounds the moment.
+func (w *watch) waits() bool {
+	return w.tape.CalledOff && w.tape.TaskID() == "" && !w.tape.MessageOnly()
 }
 
 // notice notes bytes that came and are no comment: an event on its way. A stream that sends one is not silent, however large it is.
