@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
@@ -57,7 +58,8 @@ func countLooks(t *tape) tally {
 	var n tally
 	id := t.TaskID()
 	for _, l := range t.Looks {
-		if l.Open && t.Evidence(l) {
+		active := l.Open && t.Evidence(l) && t.activeAt(l.At)
+		if active {
 			n.all++
 		}
 		switch {
@@ -65,7 +67,7 @@ func countLooks(t *tape) tally {
 			n.failed = l.Fail
 		case l.Code == codeMethodNotFound:
 			n.unknown++
-		case l.Code == codeTaskNotFound && l.Open && t.Evidence(l):
+		case l.Code == codeTaskNotFound && active:
 			n.missing++
 			n.slow = n.found == 0
 			if l.Fresh {
@@ -85,6 +87,19 @@ func countLooks(t *tape) tally {
 	}
 	n.slow = n.slow && n.found >= 2
 	return n
+}
+
+// activeAt says that a task that its open stream shows active at that moment was so: its end reached us later, by more than the stream may
+// be late.
+func (t *tape) activeAt(at time.Duration) bool {
+	end := t.EndAt
+	if t.Left != leftNot {
+		end = t.LeftAt
+	}
+	if m, ok := t.Settled(); ok && m.At >= at {
+		end = m.At
+	}
+	return at+t.Lateness() <= end
 }
 
 // foreignTask: GetTask answers with another id, every time. Where that is one and the same id and its state agrees with the stream's,

@@ -80,6 +80,12 @@ func TestRetrieval(t *testing.T) {
 		"missed every time, on new connections too": {open().missed(s, false).missed(2*s, true).missed(3*s, true), isDiverged, trust.ReasonTaskNotRetrievable, ""},
 		"missed every time while it ran, and after its end": {stream(atWork).says(30*s, done).missed(s, false).missed(2*s, true).missed(3*s, true).missed(31*s, false),
 			isDiverged, trust.ReasonTaskNotRetrievable, ""},
+		"missed every time, twelve seconds behind its end": {stream(atWork).says(5*s, done).but(func(t *tape) {
+			for i := range t.Marks {
+				t.Marks[i].At, t.Marks[i].Last = t.Marks[i].At+12*s, t.Marks[i].Last+12*s
+			}
+			t.EndAt += 12 * s
+		}).missed(12050*ms, false).missed(13*s, true).missed(14*s, true).missed(15*s, true), isInconclusive, trust.ReasonNotExercised, ""},
 		"missed every time on one connection":        {open().missed(s, false).missed(2*s, false).missed(3*s, false), isInconclusive, trust.ReasonNotExercised, ""},
 		"missed twice only":                          {open().missed(s, false).missed(2*s, true), isInconclusive, trust.ReasonNotExercised, ""},
 		"missed after its end":                       {stream(atWork, done).missed(2*s, false).missed(3*s, true).missed(4*s, true), isInconclusive, trust.ReasonNotExercised, ""},
