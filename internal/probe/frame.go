@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"time"
+
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
 
@@ -32,6 +34,10 @@ func frame(x *exchange) trust.Observation {
 	case refused:
 		return frameRefused(o, x)
 	}
+	if x.cutBeforeFirst() {
+		return unlearned(o, trust.ReasonStreamInterrupted, x.one.text+", and the single-shot control took longer than that: "+
+			"an idle limit on the way may have closed it before its first event")
+	}
 	o.Pair = pair(x.control, true, c)
 	switch {
 	case x.paired && !c.works:
@@ -53,6 +59,34 @@ func frame(x *exchange) trust.Observation {
 	}
 	o.Message = x.one.text
 	return diverged(o, x.one.reason, x.one.basis, x.one.rule, x.one.text+"; again on a second stream, while single-shot "+c.text)
+}
+
+// noLimit is a silence that no idle limit on the way is as short as.
+const noLimit = time.Second
+
+// cutBeforeFirst: streams that were empty were open and silent for a while, and the control, which does the same work, took longer. Idle
+// limits end in good order too (C90), and this one may have come before the first event each time.
+func (x *exchange) cutBeforeFirst() bool {
+	if x.one.reason != trust.ReasonStreamEmpty || x.first == nil || x.control == nil {
+		return false
+	}
+	open := x.first.EndAt - x.first.HeaderAt
+	if x.second != nil && x.two.reason == trust.ReasonStreamEmpty {
+		open = min(open, x.second.EndAt-x.second.HeaderAt)
+	}
+	return open >= noLimit && x.control.rested() >= open
+}
+
+// rested is when a task begun by a unary call was seen at rest, or its call was answered.
+func (t *tape) rested() time.Duration {
+	at := t.EndAt
+	for _, l := range t.Looks {
+		if settled(l.State) {
+			return max(at, l.At)
+		}
+		at = max(at, l.At)
+	}
+	return at
 }
 
 // frameRefused: an explicit refusal needs no control and no third round, only the peer's word twice.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 	"github.com/agentpeer/agentpeer/test/agent"
 )
 
@@ -49,4 +50,27 @@ func TestAStreamThatIsUniformlyLateWithholdsNothing(t *testing.T) {
 	job := jobFor(t, a.Start(t), trust.Streaming)
 	job.Target.Timing.Task = 8 * time.Second
 	check(t, runJob(t, job), trust.Streaming, expectation{outcome: trust.Honored})
+}
+
+// An agent sends its headers at once and thinks for longer than an idle limit on the way allows: every stream is closed in good order before
+// its first event, while single-shot works. Nobody lied.
+func TestAnIdleLimitShorterThanTheFirstThoughtMakesNoEmptyStream(t *testing.T) {
+	at := func(open, control time.Duration) *exchange {
+		x := &exchange{first: stream().but(func(t *tape) { t.EndAt = open }), second: stream().but(func(t *tape) { t.EndAt = open })}
+		x.one, x.two = judgeStream(x.first, DefaultTiming()), judgeStream(x.second, DefaultTiming())
+		x.control = &tape{EndAt: control, Marks: []mark{{Kind: wire.KindTask, TaskID: "c1", State: done, At: control, Count: 1}}}
+		return x
+	}
+	for story, tc := range map[string]struct {
+		x       *exchange
+		outcome trust.Outcome
+	}{
+		"cut after 5 s, the control takes 6 s":              {at(5*s, 6*s), trust.Inconclusive},
+		"empty at once, the control takes 6 s":              {at(200*ms, 6*s), trust.Diverged},
+		"empty after 5 s, when the control was done in 2 s": {at(5*s, 2*s), trust.Diverged},
+	} {
+		if o := frame(tc.x); o.Outcome != tc.outcome {
+			t.Errorf("%s: %s %s, want %s", story, o.Outcome, o.Reason, tc.outcome)
+		}
+	}
 }
