@@ -220,14 +220,13 @@ func (b *bed) healthy(ctx context.Context, n, hung int) (float64, error) {
 		if err := b.apply(ctx, "hung", holes, nil); err != nil {
 			return 0, err
 		}
-		// All of them are being asked by now, or wait for their turn.
+		// Wait until each of them is being asked, and status says so.
 		if err := until(ctx, func() (bool, error) {
-			n, err := sum(metrics, `controller_runtime_reconcile_total`, `controller="agentpeer"`)
+			n, err := sum(metrics, "agentpeer_status_writes_total")
 			return n >= float64(hung), err
 		}); err != nil {
 			return 0, err
 		}
-		time.Sleep(3 * time.Second)
 	}
 	start := time.Now()
 	err = b.verdicts(ctx, "p-", n, func() error { return b.apply(ctx, "p", urls, rare) })
@@ -415,7 +414,7 @@ func (b *bed) metricsOfAPIServer(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.config.Host+"/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(b.config.Host, "/")+"/metrics", nil)
 	if err != nil {
 		return "", err
 	}
@@ -425,6 +424,9 @@ func (b *bed) metricsOfAPIServer(ctx context.Context) (string, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("asking the API server for its metrics: status %d", resp.StatusCode)
+	}
 	return string(raw), err
 }
 
