@@ -43,3 +43,26 @@ func TestARoundThatIsCalledOffCancelsTheTaskThatACallHasJustBegun(t *testing.T) 
 		})
 	}
 }
+
+// What lingers is a call under way. A round that was called off must not begin anything new: the control after its stream, say.
+func TestARoundThatIsCalledOffBeginsNothingNew(t *testing.T) {
+	t.Parallel()
+	a := agent.New(agent.Latency(0, time.Hour)) // a stream takes an hour, a send is answered at once
+	job := jobFor(t, a.Start(t), trust.Streaming)
+	job.Control = true
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil && len(a.Tasks()) == 0 {
+			pause(ctx, 5*time.Millisecond)
+		}
+		cancel()
+	}()
+	rep := Run(ctx, Env{UserAgent: "probe-test"}, job)
+	if tasks := a.Tasks(); len(tasks) != 1 || tasks[0].State != agent.Canceled {
+		t.Errorf("the agent has %+v, want the stream's task alone, canceled", tasks)
+	}
+	if rep.Round.Tasks != 1 || len(rep.Orphans) > 0 {
+		t.Errorf("%d tasks were counted and %v left behind, want 1 and none", rep.Round.Tasks, rep.Orphans)
+	}
+}

@@ -84,6 +84,9 @@ func (s *session) config(wait bool) wire.SendConfig {
 
 // streamMessage begins a task, or continues one, by a streaming call and follows it.
 func (s *session) streamMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Message, do step) *tape {
+	if ctx.Err() != nil {
+		return unsent(ctx, rpc)
+	}
 	t := s.stream(ctx, rpc, func(ctx context.Context) (*wire.Stream, error) {
 		return rpc.SendStream(ctx, m, s.config(true))
 	}, do)
@@ -93,6 +96,9 @@ func (s *session) streamMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.M
 
 // sendMessage begins a task, or continues one, by a unary call.
 func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Message, wait bool) *tape {
+	if ctx.Err() != nil {
+		return unsent(ctx, rpc)
+	}
 	t := &tape{Generation: rpc.Endpoint.Generation, Began: time.Now()}
 	longer, cancel := lingering(ctx, s.timing.Task)
 	defer cancel()
@@ -113,6 +119,11 @@ func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Mes
 	}
 	s.account(rpc, t, m)
 	return t
+}
+
+// unsent is the tape of a message that was not sent, because the round was over: a call under way may linger, a new one may not begin.
+func unsent(ctx context.Context, rpc *wire.JSONRPC) *tape {
+	return &tape{Generation: rpc.Endpoint.Generation, Began: time.Now(), Fail: wireError(ctx.Err()), CalledOff: calledOff(ctx)}
 }
 
 // account counts a message that may have reached the handler, and notes a task that may run though no answer named it: by its

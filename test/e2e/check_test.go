@@ -260,7 +260,7 @@ func TestCheckSaysHowItIsToBeUsed(t *testing.T) {
 		"an unknown format":     {[]string{agent, "-o", "yaml"}, "", "want table or json"},
 		"no address range":      {[]string{agent, "--allow-cidrs", "localhost"}, "", "10.0.0.0/8"},
 		"no origin":             {[]string{agent, "--allow-origins", "api.example.com"}, "", "https://api.example.com"},
-		"no path":               {[]string{agent, "--card-path", "card.json"}, "", "starts with /"},
+		"no path":               {[]string{agent, "--card-path", "card.json"}, "", "starts with one /"},
 		"an unknown URL source": {[]string{agent, "--url-from", "card"}, "", "want Card or Endpoint"},
 		"no such token file":    {[]string{agent, "--bearer-token-file", "nowhere"}, "", "nowhere"},
 		"an empty token":        {[]string{agent, "--bearer-token-file", "-"}, " ", "empty"},
