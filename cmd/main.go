@@ -7,6 +7,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/netip"
 	"os"
@@ -60,12 +62,17 @@ func main() {
 		fmt.Println(versionText())
 		return
 	}
+	muteStandardLog()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
 	if err := start(o); err != nil {
 		ctrl.Log.WithName("setup").Error(err, "The operator stopped")
 		os.Exit(1)
 	}
 }
+
+// muteStandardLog silences the standard library's own log. net/http reports bytes there that nobody asked for on an idle
+// connection, and a peer chose those bytes. We log through logr alone.
+func muteStandardLog() { log.SetOutput(io.Discard) }
 
 func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", "0",

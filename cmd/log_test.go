@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/agentpeer/agentpeer/internal/wire"
+)
+
+// chatter answers one request and then sends what nobody asked for on the idle connection; sent says when it has.
+func chatter(t *testing.T) (base *url.URL, sent <-chan struct{}) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+		time.Sleep(100 * time.Millisecond) // the connection has to be idle by then, which nothing on this side can tell
+		_, _ = io.WriteString(c, "GRAFFITI GRAFFITI\r\n\r\n")
+	}()
+	return &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}, done
+}
+
+// lockedBuffer may be written to by net/http while a test reads it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+func (l *lockedBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+func TestWhatAPeerSendsUnaskedReachesNoLog(t *testing.T) {
+	before := log.Writer()
+	t.Cleanup(func() { log.SetOutput(before) })
+	visit := func() {
+		base, sent := chatter(t)
+		c, err := wire.NewClient(wire.Options{AllowHosts: []string{base.Host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		if _, err := c.Get(t.Context(), base, nil); err != nil {
+			t.Fatal(err)
+		}
+		<-sent
+	}
+
+	var said lockedBuffer
+	log.SetOutput(&said)
+	visit()
+	NewWithT(t).Eventually(said.String).WithTimeout(5*time.Second).Should(ContainSubstring("GRAFFITI"),
+		"the standard library no longer logs this: muteStandardLog may go")
+
+	muteStandardLog()
+	if log.Writer() != io.Discard {
+		t.Errorf("the standard log still writes somewhere, and would say %q", strings.TrimSpace(said.String()))
+	}
+}
