@@ -45,8 +45,6 @@ const (
 	ReasonCredentialInvalid = "CredentialInvalid"
 	// ReasonInvalidSpec: the spec passed admission and cannot be used all the same.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonAPIServerFailure: the API server did not answer as it should.
-	ReasonAPIServerFailure = "APIServerFailure"
 	// ReasonWaitingForReference: Reconciling, because a reference is missing that may still come.
 	ReasonWaitingForReference = "WaitingForReference"
 )
