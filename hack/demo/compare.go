@@ -75,7 +75,7 @@ func run(ctx context.Context, p peer, o *v1alpha1.AgentPeer, client func(context
 	if err != nil {
 		return ending{how: err.Error()}
 	}
-	defer c.rpc.Client.Close()
+	defer c.rpc.Close()
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	start := time.Now()

@@ -19,7 +19,7 @@ const patience = 15 * time.Second
 
 // caller runs one errand at one agent and remembers every task that it began.
 type caller struct {
-	rpc *wire.JSONRPC
+	rpc wire.Peer
 
 	mu    sync.Mutex
 	tasks []string
@@ -39,27 +39,32 @@ func newCaller(ctx context.Context, o *v1alpha1.AgentPeer) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &caller{rpc: &wire.JSONRPC{Client: client, Endpoint: wire.Endpoint{URL: u}}}
+	speak := func(g wire.Generation) (wire.Peer, error) {
+		return wire.Open(client, wire.Binding(in.Binding), wire.Endpoint{URL: u, Generation: g})
+	}
+	g := wire.V02
 	switch v := in.ProtocolVersion; {
 	case strings.HasPrefix(v, "1."):
-		c.rpc.Endpoint.Generation, c.rpc.Endpoint.Version = wire.V10, "1.0"
+		g = wire.V10
 	case strings.HasPrefix(v, "0.3"):
-		c.rpc.Endpoint.Generation = wire.V03
-	case strings.HasPrefix(v, "0.2"):
-		c.rpc.Endpoint.Generation = wire.V02
-	default:
+		g = wire.V03
+	}
+	rpc, err := speak(g)
+	if err != nil {
+		return nil, err
+	}
+	if g == wire.V02 {
 		// A card without a version is of 0.1 or of 0.2; only the methods tell them apart.
-		c.rpc.Endpoint.Generation = wire.V02
-		if a, err := c.rpc.Ping(ctx); err == nil && a.Err != nil && a.Err.Code == -32601 {
-			c.rpc.Endpoint.Generation = wire.V01
+		if a, pingErr := rpc.Ping(ctx); pingErr == nil && a.Err != nil && a.Err.Code == -32601 {
+			rpc, err = speak(wire.V01)
 		}
 	}
-	return c, nil
+	return &caller{rpc: rpc}, err
 }
 
 // message says text, as a new task or as a follow-up.
 func (c *caller) message(text, taskID, contextID string) wire.Message {
-	if taskID == "" && c.rpc.Endpoint.Generation == wire.V01 {
+	if taskID == "" && c.rpc.Endpoint().Generation == wire.V01 {
 		taskID = fmt.Sprintf("demo-%d", time.Now().UnixNano()) // in 0.1 the client makes the id
 	}
 	return wire.Message{TaskID: taskID, ContextID: contextID, Parts: []wire.Part{{Text: text}}}

@@ -104,7 +104,7 @@ func (s *session) repeatCancel(ctx context.Context, t *tape) {
 		return
 	}
 	fresh := s.fresh()
-	defer fresh.Client.Close()
+	defer fresh.Close()
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
 	l := s.cancelTask(ctx, fresh, t.Began, t.TaskID())

@@ -28,7 +28,7 @@ type ledger struct {
 type begun struct {
 	id    string
 	since time.Time
-	rpc   *wire.JSONRPC
+	rpc   wire.Peer
 }
 
 // count one message that may have reached the peer's handler.
@@ -45,7 +45,7 @@ func (l *ledger) spent() int {
 }
 
 // told notes what is known of a task: it is open from its first sight until a terminal state is seen of it.
-func (l *ledger) told(rpc *wire.JSONRPC, id string, s lifecycle.State, now time.Time) {
+func (l *ledger) told(rpc wire.Peer, id string, s lifecycle.State, now time.Time) {
 	if id == "" {
 		return
 	}

@@ -83,7 +83,7 @@ func (s *session) config(wait bool) wire.SendConfig {
 }
 
 // streamMessage begins a task, or continues one, by a streaming call and follows it.
-func (s *session) streamMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Message, do step) *tape {
+func (s *session) streamMessage(ctx context.Context, rpc wire.Peer, m wire.Message, do step) *tape {
 	if ctx.Err() != nil {
 		return unsent(ctx, rpc)
 	}
@@ -95,11 +95,11 @@ func (s *session) streamMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.M
 }
 
 // sendMessage begins a task, or continues one, by a unary call.
-func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Message, wait bool) *tape {
+func (s *session) sendMessage(ctx context.Context, rpc wire.Peer, m wire.Message, wait bool) *tape {
 	if ctx.Err() != nil {
 		return unsent(ctx, rpc)
 	}
-	t := &tape{Generation: rpc.Endpoint.Generation, Began: time.Now()}
+	t := &tape{Generation: rpc.Endpoint().Generation, Began: time.Now()}
 	longer, cancel := lingering(ctx, s.timing.Task)
 	defer cancel()
 	a, err := rpc.Send(longer, m, s.config(wait))
@@ -122,13 +122,13 @@ func (s *session) sendMessage(ctx context.Context, rpc *wire.JSONRPC, m wire.Mes
 }
 
 // unsent is the tape of a message that was not sent, because the round was over: a call under way may linger, a new one may not begin.
-func unsent(ctx context.Context, rpc *wire.JSONRPC) *tape {
-	return &tape{Generation: rpc.Endpoint.Generation, Began: time.Now(), Fail: wireError(ctx.Err()), CalledOff: calledOff(ctx)}
+func unsent(ctx context.Context, rpc wire.Peer) *tape {
+	return &tape{Generation: rpc.Endpoint().Generation, Began: time.Now(), Fail: wireError(ctx.Err()), CalledOff: calledOff(ctx)}
 }
 
 // account counts a message that may have reached the handler, and notes a task that may run though no answer named it: by its
 // client-made id, or as unknown where we gave up waiting.
-func (s *session) account(rpc *wire.JSONRPC, t *tape, m wire.Message) {
+func (s *session) account(rpc wire.Peer, t *tape, m wire.Message) {
 	code, first, _ := t.Error()
 	if !first {
 		code = 0
@@ -142,7 +142,7 @@ func (s *session) account(rpc *wire.JSONRPC, t *tape, m wire.Message) {
 		return
 	}
 	switch {
-	case rpc.Endpoint.Generation == wire.V01:
+	case rpc.Endpoint().Generation == wire.V01:
 		s.ledger.told(rpc, m.TaskID, stateOf(""), t.Began)
 	case t.Fail != nil || t.Left != leftNot || t.CalledOff:
 		s.ledger.lost(t.Began)

@@ -148,7 +148,7 @@ func (s *session) refuse(c *contact, code int, m sight) {
 }
 
 // ping asks the send method with empty params, which no server can carry out.
-func (s *session) ping(ctx context.Context, rpc *wire.JSONRPC) look {
+func (s *session) ping(ctx context.Context, rpc wire.Peer) look {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
 	began := time.Now()
@@ -162,7 +162,7 @@ func (s *session) ping(ctx context.Context, rpc *wire.JSONRPC) look {
 }
 
 // knows says whether a dialect's send method is known there: nil if it is, else what came instead.
-func (s *session) knows(ctx context.Context, rpc *wire.JSONRPC) *look {
+func (s *session) knows(ctx context.Context, rpc wire.Peer) *look {
 	l := s.ping(ctx, rpc)
 	if l.Fail == nil && l.Code != codeMethodNotFound {
 		return nil

@@ -148,7 +148,7 @@ func (r *round) confirmRefusal(ctx context.Context, s *session) {
 	o := trust.Observation{Capability: trust.Streaming, Explicit: true, Observed: []string{"GetTask:" + refusedWith, "send:" + refusedWith}}
 	o = diverged(o, m.reason, m.basis, m.rule, m.text)
 	fresh := s.fresh()
-	defer fresh.Client.Close()
+	defer fresh.Close()
 	if pause(ctx, s.timing.Repeat) {
 		again := s.ping(ctx, fresh)
 		switch {

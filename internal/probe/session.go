@@ -18,7 +18,7 @@ type session struct {
 	client *wire.Client
 	card   *card.Card
 	in     card.Interface
-	rpc    *wire.JSONRPC
+	rpc    wire.Peer
 	ledger ledger
 	// spoken is the sibling dialect that is known where the declared one is not; empty if none was looked for or found.
 	spoken wire.Generation
@@ -53,7 +53,7 @@ func (s *session) speak(in card.Interface, g wire.Generation) {
 }
 
 // dialect is an interface spoken to in a generation of our choice.
-func (s *session) dialect(in card.Interface, g wire.Generation) *wire.JSONRPC {
+func (s *session) dialect(in card.Interface, g wire.Generation) wire.Peer {
 	e := wire.Endpoint{URL: in.URL, Generation: g, Tenant: in.Tenant}
 	if g == wire.V10 {
 		e.Version = in.ProtocolVersion
@@ -61,15 +61,17 @@ func (s *session) dialect(in card.Interface, g wire.Generation) *wire.JSONRPC {
 			e.Version = ""
 		}
 	}
-	return &wire.JSONRPC{Client: s.client, Endpoint: e}
+	p, err := wire.Open(s.client, wire.Binding(in.Binding), e)
+	if err != nil {
+		panic(err) // Card.Usable lists only what is spoken
+	}
+	return p
 }
 
-func (s *session) generation() wire.Generation { return s.rpc.Endpoint.Generation }
+func (s *session) generation() wire.Generation { return s.rpc.Endpoint().Generation }
 
 // fresh is the same dialect on connections of its own. Close its client when done.
-func (s *session) fresh() *wire.JSONRPC {
-	return &wire.JSONRPC{Client: s.client.Fresh(), Endpoint: s.rpc.Endpoint}
-}
+func (s *session) fresh() wire.Peer { return s.rpc.Fresh() }
 
 // unary bounds one short call.
 func (s *session) unary(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -72,7 +72,7 @@ func (s *session) frameRefusal(ctx context.Context, x *exchange, f *Fixture) {
 		return
 	}
 	fresh := s.fresh()
-	defer fresh.Client.Close()
+	defer fresh.Close()
 	x.second = s.probeStream(ctx, fresh, f, false)
 	x.two = judgeStream(x.second, s.timing)
 }
@@ -106,14 +106,14 @@ func (s *session) streamsIn(ctx context.Context, g wire.Generation) bool {
 }
 
 // probeStream sends the message on a stream, cross-checks by GetTask while it is open and within a second of its end.
-func (s *session) probeStream(ctx context.Context, rpc *wire.JSONRPC, f *Fixture, deep bool) *tape {
+func (s *session) probeStream(ctx context.Context, rpc wire.Peer, f *Fixture, deep bool) *tape {
 	t := s.streamMessage(ctx, rpc, s.message(f), s.watchStream())
 	s.lookAfter(ctx, rpc, t, deep)
 	return t
 }
 
 // lookAfter asks GetTask after the end of a stream, as often as its answers leave something open.
-func (s *session) lookAfter(ctx context.Context, rpc *wire.JSONRPC, t *tape, deep bool) {
+func (s *session) lookAfter(ctx context.Context, rpc wire.Peer, t *tape, deep bool) {
 	if t.Fail != nil || t.TaskID() == "" || t.Left == leftDeadline {
 		return
 	}
@@ -149,7 +149,7 @@ func (s *session) lookAfter(ctx context.Context, rpc *wire.JSONRPC, t *tape, dee
 }
 
 // lookOn asks again, twice at most, while the last look found an ended task elsewhere and none said the same before it.
-func (s *session) lookOn(ctx context.Context, rpc *wire.JSONRPC, t *tape) {
+func (s *session) lookOn(ctx context.Context, rpc wire.Peer, t *tape) {
 	for range 2 {
 		if x, ended := t.secondLooks(); !ended || !x.open(t) || !pause(ctx, s.timing.Settle) {
 			return
@@ -159,7 +159,7 @@ func (s *session) lookOn(ctx context.Context, rpc *wire.JSONRPC, t *tape) {
 }
 
 // disowned asks for the other task that a stream named.
-func (s *session) disowned(ctx context.Context, rpc *wire.JSONRPC, t *tape, id string) *look {
+func (s *session) disowned(ctx context.Context, rpc wire.Peer, t *tape, id string) *look {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
 	l := s.getTask(ctx, rpc, t.Began, id)

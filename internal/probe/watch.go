@@ -11,7 +11,7 @@ import (
 // their answers to the loop, so the tape needs no lock.
 type watch struct {
 	s       *session
-	rpc     *wire.JSONRPC
+	rpc     wire.Peer
 	tape    *tape
 	notes   chan func()
 	pending int
@@ -25,10 +25,10 @@ type watch struct {
 type step func(w *watch) (wake time.Duration, left leave)
 
 // stream begins a task by a streaming call, or opens one again, and follows it to its end or until step leaves. It returns a tape, always.
-func (s *session) stream(ctx context.Context, rpc *wire.JSONRPC, open func(context.Context) (*wire.Stream, error), do step) *tape {
+func (s *session) stream(ctx context.Context, rpc wire.Peer, open func(context.Context) (*wire.Stream, error), do step) *tape {
 	w := &watch{
 		s: s, rpc: rpc, notes: make(chan func(), 16), ctx: ctx,
-		tape: &tape{Generation: rpc.Endpoint.Generation, Began: time.Now()},
+		tape: &tape{Generation: rpc.Endpoint().Generation, Began: time.Now()},
 	}
 	// The step decides when time is up; this is the net below it.
 	sctx, cancel := lingering(ctx, s.timing.Task+s.timing.FirstEvent)
@@ -161,8 +161,8 @@ func (w *watch) look(fresh bool) {
 	}
 	w.beside(func(ctx context.Context) look {
 		if fresh {
-			rpc = &wire.JSONRPC{Client: rpc.Client.Fresh(), Endpoint: rpc.Endpoint}
-			defer rpc.Client.Close()
+			rpc = rpc.Fresh()
+			defer rpc.Close()
 		}
 		l := w.s.getTask(ctx, rpc, w.tape.Began, id)
 		l.Fresh = fresh
@@ -193,7 +193,7 @@ func (w *watch) beside(call func(context.Context) look, to *[]look) {
 }
 
 // look asks GetTask after the stream, in the caller's own goroutine.
-func (s *session) look(ctx context.Context, rpc *wire.JSONRPC, t *tape) look {
+func (s *session) look(ctx context.Context, rpc wire.Peer, t *tape) look {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
 	l := s.getTask(ctx, rpc, t.Began, t.TaskID())
@@ -202,7 +202,7 @@ func (s *session) look(ctx context.Context, rpc *wire.JSONRPC, t *tape) look {
 	return l
 }
 
-func (s *session) getTask(ctx context.Context, rpc *wire.JSONRPC, began time.Time, id string) look {
+func (s *session) getTask(ctx context.Context, rpc wire.Peer, began time.Time, id string) look {
 	asked := time.Since(began)
 	a, err := rpc.GetTask(ctx, id, nil)
 	l := answered(a, err, asked, time.Since(began))
@@ -215,7 +215,7 @@ func (s *session) getTask(ctx context.Context, rpc *wire.JSONRPC, began time.Tim
 	return l
 }
 
-func (s *session) cancelTask(ctx context.Context, rpc *wire.JSONRPC, began time.Time, id string) look {
+func (s *session) cancelTask(ctx context.Context, rpc wire.Peer, began time.Time, id string) look {
 	asked := time.Since(began)
 	a, err := rpc.CancelTask(ctx, id)
 	l := answered(a, err, asked, time.Since(began))

@@ -21,7 +21,7 @@ func BenchmarkRound(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		j := &JSONRPC{Client: c, Endpoint: Endpoint{URL: u, Generation: V03}}
+		j := &jsonRPC{client: c, at: Endpoint{URL: u, Generation: V03}}
 		if _, err := c.Get(ctx, u, nil); err != nil {
 			b.Fatal(err)
 		}

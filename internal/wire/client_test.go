@@ -174,7 +174,7 @@ func TestPeersThatGiveNothing(t *testing.T) {
 			if tc.want == ClassTimeout {
 				limit = 150 * time.Millisecond
 			}
-			_, err := j.Client.Get(within(t, limit), j.Endpoint.URL, nil)
+			_, err := j.client.Get(within(t, limit), j.at.URL, nil)
 			wantClass(t, err, tc.want)
 			_, err = j.Send(within(t, limit), ping, SendConfig{})
 			wantClass(t, err, tc.want)

@@ -10,13 +10,18 @@ import (
 )
 
 // dialect is how one generation names its methods (wire reference 2).
-type dialect struct{ send, stream, get, cancel, resubscribe string }
+// Empty are methods that a generation does not have (by JSON-RPC).
+type dialect struct{ send, stream, get, cancel, resubscribe, pushSet, pushDelete, extendedCard string }
 
 var dialects = map[Generation]dialect{
-	V01: {"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-	V02: {"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-	V03: {"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-	V10: {"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
+	V01: {"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe",
+		"tasks/pushNotification/set", "", ""},
+	V02: {"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe",
+		"tasks/pushNotificationConfig/set", "tasks/pushNotificationConfig/delete", ""},
+	V03: {"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe",
+		"tasks/pushNotificationConfig/set", "tasks/pushNotificationConfig/delete", "agent/getAuthenticatedExtendedCard"},
+	V10: {"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask",
+		"CreateTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig", "GetExtendedAgentCard"},
 }
 
 func (e Endpoint) dialect() dialect { return dialects[e.Generation] }
@@ -84,6 +89,9 @@ func sendParams01(m Message, cfg SendConfig) object {
 	if cfg.HistoryLength != nil {
 		p["historyLength"] = *cfg.HistoryLength
 	}
+	if cfg.Push != nil {
+		p["pushNotification"] = cfg.Push.object0()
+	}
 	return p
 }
 
@@ -126,6 +134,9 @@ func configuration03(cfg SendConfig) object {
 	if cfg.HistoryLength != nil {
 		c["historyLength"] = *cfg.HistoryLength
 	}
+	if cfg.Push != nil {
+		c["pushNotificationConfig"] = cfg.Push.object0()
+	}
 	return c
 }
 
@@ -139,6 +150,9 @@ func configuration10(cfg SendConfig) object {
 	}
 	if cfg.HistoryLength != nil {
 		c["historyLength"] = *cfg.HistoryLength
+	}
+	if cfg.Push != nil {
+		c["taskPushNotificationConfig"] = cfg.Push.object10()
 	}
 	return c
 }

@@ -3,7 +3,7 @@
 //	c, err := wire.NewClient(wire.Options{AllowHosts: []string{"planner.travel.svc:8080"}})
 //	defer c.Close()
 //	page, err := c.Get(ctx, cardURL, http.Header{"A2A-Version": {"1.0"}})
-//	peer := &wire.JSONRPC{Client: c, Endpoint: wire.Endpoint{URL: u, Generation: wire.V10}}
+//	peer, err := wire.Open(c, wire.BindingJSONRPC, wire.Endpoint{URL: u, Generation: wire.V10})
 //	stream, err := peer.SendStream(ctx, message, wire.SendConfig{})
 //	for e := range stream.Events() { ... }
 //	how := stream.End()

@@ -16,7 +16,19 @@ type expect struct {
 	bare bool
 	// stream: the answer is one event of a stream.
 	stream bool
+	// wants says what the result is, where it is no event.
+	wants wanted
 }
+
+// wanted is what a result is expected to be.
+type wanted int
+
+const (
+	wantsEvent    wanted = iota // a task, a message or an update
+	wantsConfig                 // a push notification config
+	wantsCard                   // a whole card
+	wantsAnything               // an empty answer, say
+)
 
 // readEvent reads one JSON-RPC answer as leniently as it can and notes what was odd about it. It never fails: what
 // cannot be read is KindOther and ProblemMalformed.
@@ -48,9 +60,9 @@ func readEvent(text []byte, x expect) Event {
 		if !bytes.Equal(env.id, x.id) {
 			e.note(ProblemIDMismatch)
 		}
-		e.readResult(env.result, x)
+		e.readWanted(env.result, x)
 	default: // no envelope: the result stands alone, or it is nothing of ours
-		e.readResult(root, x)
+		e.readWanted(root, x)
 		if e.Kind == KindOther {
 			e.note(ProblemMalformed)
 		}

@@ -14,6 +14,8 @@ const (
 	KindArtifact Kind = "artifact"
 	KindError    Kind = "error"
 	KindOther    Kind = "other"
+	KindConfig   Kind = "config" // a push notification config
+	KindCard     Kind = "card"   // an extended card
 )
 
 // Problem is an oddity of one event. Problems never stop a stream, and none of them is a verdict.
@@ -55,6 +57,9 @@ type Event struct {
 	Problems []Problem
 	// Err is set for KindError.
 	Err *RPCError
+	// ConfigID of a KindConfig, empty if the peer gave none; Card of a KindCard, as it came.
+	ConfigID string
+	Card     []byte
 	// Size of the event in bytes, after inflation.
 	Size int
 }

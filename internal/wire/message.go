@@ -58,4 +58,6 @@ type SendConfig struct {
 	// application/json there; 1.0 leaves it out; 0.1 has no place for it.
 	AcceptedOutput []string
 	HistoryLength  *int
+	// Push registers a webhook along with the message; nil: none.
+	Push *PushConfig
 }

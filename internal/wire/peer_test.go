@@ -150,9 +150,9 @@ const (
 )
 
 // askOf is a JSON-RPC client of a test server.
-func askOf(t testing.TB, u *url.URL, g Generation, o Options) *JSONRPC {
+func askOf(t testing.TB, u *url.URL, g Generation, o Options) *jsonRPC {
 	t.Helper()
-	return &JSONRPC{Client: newTestClient(t, o), Endpoint: Endpoint{URL: u, Generation: g}}
+	return &jsonRPC{client: newTestClient(t, o), at: Endpoint{URL: u, Generation: g}}
 }
 
 var ping = Message{Parts: []Part{{Text: "ping"}}}

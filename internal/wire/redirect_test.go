@@ -97,7 +97,7 @@ func TestCredentialsDoNotFollowARedirect(t *testing.T) {
 	if err != nil || a.Kind != KindTask || a.Has(ProblemIDMismatch) {
 		t.Fatalf("answer %+v, %v, want the task: a 307 is followed with its body", a, err)
 	}
-	j.Endpoint.URL = mustURL(t, s.URL+"/outside")
+	j.at.URL = mustURL(t, s.URL+"/outside")
 	_, err = j.Send(within(t, 5*time.Second), ping, SendConfig{})
 	wantClass(t, err, ClassRedirect)
 	if want := "POST /inside s3cret,POST /end s3cret,POST /outside s3cret"; strings.Join(got, ",") != want {

@@ -1,6 +1,9 @@
 package wire
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // wrappers are the members of 1.0's union, in the order of preference if a peer sends several.
 var wrappers = []struct {
@@ -11,6 +14,31 @@ var wrappers = []struct {
 // kinds are the words of 0.2's and 0.3's discriminator.
 var kinds = map[string]Kind{
 	"task": KindTask, "message": KindMessage, "status-update": KindStatus, "artifact-update": KindArtifact,
+}
+
+// readWanted reads a result as what was asked for.
+func (e *Event) readWanted(result value, x expect) {
+	switch x.wants {
+	case wantsEvent:
+		e.readResult(result, x)
+	case wantsConfig:
+		if !result.isObject() {
+			e.note(ProblemShape)
+			return
+		}
+		e.Kind, e.Shape = KindConfig, x.generation
+		e.ConfigID = result.get("id").word()
+		if inner := result.get("pushNotificationConfig"); inner.isObject() {
+			e.TaskID, e.ConfigID = result.get("taskId").word(), inner.get("id").word()
+		}
+	case wantsCard:
+		if !result.isObject() {
+			e.note(ProblemShape)
+			return
+		}
+		e.Kind, e.Shape, e.Card = KindCard, x.generation, bytes.Clone(result)
+	case wantsAnything:
+	}
 }
 
 // readResult finds out what a result is, in whatever shape, and fills the event from it.

@@ -50,7 +50,7 @@ func TestTraceTellsAllButTheCredential(t *testing.T) {
 	}
 	all(t, s)
 	s.End()
-	if _, err := j.Client.Get(ctx, mustURL(t, "http://10.255.255.1/"), nil); err == nil {
+	if _, err := j.client.Get(ctx, mustURL(t, "http://10.255.255.1/"), nil); err == nil {
 		t.Fatal("connected")
 	}
 
