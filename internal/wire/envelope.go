@@ -18,6 +18,20 @@ type expect struct {
 	stream bool
 	// wants says what the result is, where it is no event.
 	wants wanted
+	// proto: the peer speaks ProtoJSON or Protobuf, which 0.3 does over HTTP+JSON and gRPC: the names of the enums and the
+	// members of the unions are like those of 1.0.
+	proto bool
+}
+
+// unions: results name what they are by a member and states by the enum's name.
+func (x expect) unions() bool { return x.generation == V10 || x.proto }
+
+// unionShape is the generation that a union, or an enum's name, is of.
+func (x expect) unionShape() Generation {
+	if x.proto {
+		return x.generation
+	}
+	return V10
 }
 
 // wanted is what a result is expected to be.

@@ -48,7 +48,7 @@ func (e *Event) readResult(result value, x expect) {
 		return
 	}
 	f := readFields(result)
-	if x.generation == V10 && (f.hasUnion() || f.spelled10()) {
+	if x.unions() && (f.hasUnion() || f.spelled10()) {
 		f.kind = "" // no member of 1.0, and unknown members cost nothing
 	}
 	if kind, ok := kinds[f.kind]; ok {
@@ -59,7 +59,7 @@ func (e *Event) readResult(result value, x expect) {
 		if n > 1 {
 			e.note(ProblemTwoMembers)
 		}
-		e.take(kind, readFields(inner), x, V10)
+		e.take(kind, readFields(inner), x, x.unionShape())
 		if x.bare {
 			e.note(ProblemShape) // right generation, but wrapped where it should be bare
 		}
@@ -71,7 +71,7 @@ func (e *Event) readResult(result value, x expect) {
 		return
 	}
 	e.take(kind, f, x, shape)
-	if x.generation == V01 || x.generation == V10 && x.bare && kind == KindTask {
+	if x.generation == V01 || x.unions() && x.bare && kind == KindTask {
 		return
 	}
 	e.note(ProblemShape) // 1.0 wraps it, 0.2 and 0.3 name its kind
@@ -117,7 +117,7 @@ func (e *Event) readStatus(status value, x expect) {
 	if state.isNumber() {
 		e.note(ProblemNumericEnum)
 	}
-	if misspells(e.RawState, x.generation) {
+	if x.misspells(e.RawState) {
 		e.note(ProblemStateSpelling)
 	}
 	e.Timestamp = readTime(status.get("timestamp").text())
@@ -231,7 +231,7 @@ func (f fields) guessShape(x expect) Generation {
 	state := f.status.get("state").word()
 	switch {
 	case f.spelled10():
-		return V10
+		return x.unionShape()
 	case x.generation == V10 && !x.bare && states0[state]:
 		return V01
 	}

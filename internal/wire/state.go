@@ -21,10 +21,13 @@ func words(list ...string) map[string]bool {
 	return m
 }
 
-// misspells tells whether a known state is spelled as the generation does not spell it. A word that no generation knows
-// is no matter of spelling.
-func misspells(state string, g Generation) bool {
-	if g == V10 {
+// misspells tells whether a known state is spelled as the generation does not spell it over this binding. A word that no
+// generation knows is no matter of spelling, nor is the second L of 0.3's own proto.
+func (x expect) misspells(state string) bool {
+	switch {
+	case x.proto && x.generation != V10:
+		return states0[state] || state == "cancelled"
+	case x.unions():
 		return states0[state] || misspelt[state]
 	}
 	return states1[state] || misspelt[state]
