@@ -3,33 +3,61 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"time"
 )
 
-// call is one JSON-RPC request being answered.
+// call is one operation that somebody asks for, whatever binding carried the question. A binding parses requests into calls and writes
+// their answers; what an agent does, and every lie about it, is decided here.
 type call struct {
 	a   *Agent
 	c   *Config
-	w   http.ResponseWriter
-	r   *http.Request
-	q   request
-	out renderer
+	ctx context.Context
+	op  operation
+	// params of the operation as the generation's JSON-RPC has them, or as its proto has where the renderer writes ProtoJSON.
+	params json.RawMessage
+	// version is what A2A-Version said.
+	version string
+	out     renderer
+	by      binding
+}
+
+// binding writes the answer to one call.
+type binding interface {
+	// answer in one: with a result or with an error.
+	answer(result any, e *rpcError)
+	// stream is where the events of a streamed answer go, in the form that the configuration asks for. It sends nothing yet.
+	stream(c StreamConfig) sink
+}
+
+// sink takes the events of one stream.
+type sink interface {
+	// open sends the headers, once.
+	open()
+	// event is a result or an error; last says that nothing follows it.
+	event(result any, e *rpcError, last bool) error
+	// garble sends an event that nobody can read.
+	garble() error
+	// comment keeps the stream alive where nothing happens.
+	comment() error
+	// deliver sends what was buffered.
+	deliver()
+	// cut breaks the stream off, in the way that its configuration names.
+	cut()
+}
+
+// speaks makes the call one of another generation that the agent answers too.
+func (x *call) speaks(g Generation) {
+	if g == x.c.Generation {
+		return
+	}
+	other := *x.c
+	other.Generation = g
+	x.c, x.out.gen = &other, g
 }
 
 func (x *call) dispatch() {
-	op := x.c.Generation.operation(x.q.Method)
-	for _, g := range x.c.Also {
-		if op == opUnknown {
-			if op = g.operation(x.q.Method); op != opUnknown {
-				other := *x.c
-				other.Generation = g
-				x.c, x.out.gen = &other, g
-			}
-		}
-	}
-	if x.c.RPC.Unknown || op == opUnknown {
+	if x.c.RPC.Unknown || x.op == opUnknown {
 		x.fail(-32601, "method not found")
 		return
 	}
@@ -37,7 +65,7 @@ func (x *call) dispatch() {
 		x.fail(-32009, "version not supported")
 		return
 	}
-	switch op {
+	switch x.op {
 	case opSend:
 		x.send()
 	case opStream:
@@ -62,7 +90,7 @@ func (x *call) versionFits() bool {
 		return true
 	}
 	want := string(x.c.Generation)
-	got := x.r.Header.Get("A2A-Version")
+	got := x.version
 	if got == "" {
 		got = "0.3"
 	}
@@ -83,28 +111,14 @@ func (x *call) fail(code int, text string) { x.reply(nil, x.out.fail(code, text)
 
 // reply writes a unary answer.
 func (x *call) reply(result any, e *rpcError) {
-	if !x.a.pause(x.c, x.r) {
-		return
+	if x.a.pause(x.ctx, x.c) {
+		x.by.answer(result, e)
 	}
-	body, err := json.Marshal(x.out.envelope(x.q.ID, result, e))
-	if err != nil {
-		http.Error(x.w, "encoding the answer", http.StatusInternalServerError)
-		return
-	}
-	kind := "application/json"
-	if x.c.RPC.PlainText {
-		kind = "text/plain; charset=utf-8"
-	}
-	x.w.Header().Set("Content-Type", kind)
-	if e != nil && x.c.RPC.ErrorStatus != 0 {
-		x.w.WriteHeader(x.c.RPC.ErrorStatus)
-	}
-	_, _ = x.w.Write(body)
 }
 
 // read reads the params of a send; false if it has answered with an error.
 func (x *call) read() (incoming, bool) {
-	in, why := readSend(x.c.Generation, x.q.Params)
+	in, why := readSend(x.c.Generation, x.params)
 	if why == "" {
 		why = x.tenant()
 	}
@@ -122,7 +136,7 @@ func (x *call) tenant() string {
 		return ""
 	}
 	var p taskParams
-	if err := json.Unmarshal(x.q.Params, &p); err != nil || p.Tenant != x.c.Card.Tenant {
+	if err := json.Unmarshal(x.params, &p); err != nil || p.Tenant != x.c.Card.Tenant {
 		return "unknown tenant"
 	}
 	return ""
@@ -199,7 +213,7 @@ func (x *call) terminalCode() int {
 func (x *call) send() {
 	s := x.c.Send
 	if s.Hang {
-		x.a.hang(x.r)
+		x.a.hang(x.ctx)
 		return
 	}
 	in, ok := x.read()
@@ -239,7 +253,7 @@ func (x *call) send() {
 
 // await waits until the task rests or is over, or nobody is left to wait.
 func (x *call) await(t *task) {
-	ctx, cancel := context.WithCancel(x.r.Context())
+	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
 	defer context.AfterFunc(x.a.base, cancel)()
 	t.settled(ctx)
@@ -248,7 +262,7 @@ func (x *call) await(t *task) {
 // known reads task params and finds the task; nil if it has answered with an error.
 func (x *call) known() (*task, taskParams) {
 	var p taskParams
-	if err := json.Unmarshal(x.q.Params, &p); err != nil || p.ID == "" {
+	if err := json.Unmarshal(x.params, &p); err != nil || p.ID == "" {
 		x.fail(-32602, "id is missing")
 		return nil, p
 	}
@@ -277,7 +291,7 @@ func (x *call) get() {
 		x.fail(g.Refuse, "task not found")
 		return
 	}
-	if !sleep(x.r.Context(), g.Slow.D()) {
+	if !sleep(x.ctx, g.Slow.D()) {
 		return
 	}
 	v := t.snapshot(lagged(g.Lag))
@@ -322,8 +336,8 @@ func (t *task) life0() time.Time {
 
 func (x *call) list() {
 	var p taskParams
-	if len(x.q.Params) > 0 {
-		if err := json.Unmarshal(x.q.Params, &p); err != nil {
+	if len(x.params) > 0 {
+		if err := json.Unmarshal(x.params, &p); err != nil {
 			x.fail(-32602, "params do not parse")
 			return
 		}

@@ -14,7 +14,7 @@ func (x *call) cancel() {
 		return
 	}
 	x.out.id = p.ID
-	if !sleep(x.r.Context(), x.c.Cancel.Slow.D()) {
+	if !sleep(x.ctx, x.c.Cancel.Slow.D()) {
 		return
 	}
 	if t.now().state.terminal() {

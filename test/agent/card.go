@@ -49,7 +49,7 @@ func (a *Agent) baseURL(r *http.Request) string {
 }
 
 func (a *Agent) serveCard(c *Config, w http.ResponseWriter, r *http.Request) {
-	if !a.pause(c, r) {
+	if !a.pause(r.Context(), c) {
 		return
 	}
 	if c.Card.HTML {

@@ -34,7 +34,7 @@ func (a *Agent) commit(f Fault, w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "unauthorized", http.StatusUnauthorized)
 	case f.Hang:
-		a.hang(r)
+		a.hang(r.Context())
 	case f.Drop:
 		dropConnection(w)
 	case f.Status != 0:
@@ -58,8 +58,8 @@ func (a *Agent) commit(f Fault, w http.ResponseWriter, r *http.Request) bool {
 }
 
 // hang holds a request until its client or the agent gives up.
-func (a *Agent) hang(r *http.Request) {
-	ctx, cancel := context.WithCancel(r.Context())
+func (a *Agent) hang(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.base, cancel)()
 	<-ctx.Done()

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,21 +12,21 @@ type follower struct {
 	*call
 	t    *task
 	sc   StreamConfig
-	out  *sse
+	out  sink
 	ctx  context.Context
 	said int  // events written
 	bent bool // the giant event or the malformed one has been sent
 }
 
 // follow streams a task from a place in its log on, the task as it is at that place first if it is given.
-func (x *call) follow(out *sse, t *task, first *view, from int, sc StreamConfig) {
-	ctx, cancel := context.WithCancel(x.r.Context())
+func (x *call) follow(out sink, t *task, first *view, from int, sc StreamConfig) {
+	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
 	defer context.AfterFunc(x.a.base, cancel)()
 	x.a.openStream(1)
 	defer x.a.openStream(-1)
 	f := &follower{call: x, t: t, sc: sc, out: out, ctx: ctx}
-	if !x.a.pause(x.c, x.r) {
+	if !x.a.pause(x.ctx, x.c) {
 		return
 	}
 	if !sc.HeadersLate {
@@ -37,7 +36,7 @@ func (x *call) follow(out *sse, t *task, first *view, from int, sc StreamConfig)
 		f.run(from)
 	}
 	out.deliver()
-	if x.r.Context().Err() != nil {
+	if x.ctx.Err() != nil {
 		f.hungUp()
 	}
 }
@@ -109,7 +108,7 @@ func (f *follower) wait(more <-chan struct{}) bool {
 		case <-f.ctx.Done():
 			return false
 		case <-cut.C:
-			f.cut()
+			f.out.cut()
 			return false
 		case <-alive.C:
 			f.out.open()
@@ -117,14 +116,6 @@ func (f *follower) wait(more <-chan struct{}) bool {
 				return false
 			}
 		}
-	}
-}
-
-// cut ends the stream the way the quirk says.
-func (f *follower) cut() {
-	f.out.open()
-	if f.sc.Cut == "reset" {
-		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -212,23 +203,22 @@ func (f *follower) frameOf(ev event, v view) any {
 
 // send writes one result; false if the stream is over.
 func (f *follower) send(result any, last bool) bool {
-	r := f.call.out
-	if f.out.event(r.envelope(f.q.ID, result, nil), last) != nil {
+	if f.out.event(result, nil, last) != nil {
 		return false
 	}
 	f.said++
 	if f.sc.Malformed && f.said == 1 {
-		if f.out.raw([]byte(`{"jsonrpc":"2.0","result":`), false) != nil {
+		if f.out.garble() != nil {
 			return false
 		}
 	}
 	if f.sc.ErrorAfter > 0 && f.said >= f.sc.ErrorAfter {
-		_ = f.out.event(r.envelope(f.q.ID, nil, r.fail(f.sc.ErrorCode, "error on the stream")), true)
+		_ = f.out.event(nil, f.call.out.fail(f.sc.ErrorCode, "error on the stream"), true)
 		return false
 	}
 	if f.sc.CutAfter > 0 && f.said >= f.sc.CutAfter {
 		if sleep(f.ctx, f.sc.CutIdle.D()) {
-			f.cut()
+			f.out.cut()
 		}
 		return false
 	}

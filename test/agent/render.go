@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 )
@@ -287,13 +286,6 @@ type rpcError struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-type response struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Result  any             `json:"result,omitempty"`
-	Error   *rpcError       `json:"error,omitempty"`
-}
-
 var errorReasons = map[int]string{
 	-32001: "TASK_NOT_FOUND", -32002: "TASK_NOT_CANCELABLE", -32003: "PUSH_NOTIFICATION_NOT_SUPPORTED",
 	-32004: "UNSUPPORTED_OPERATION", -32005: "CONTENT_TYPE_NOT_SUPPORTED", -32006: "INVALID_AGENT_RESPONSE",
@@ -311,27 +303,6 @@ func (r renderer) fail(code int, text string) *rpcError {
 			"domain": "a2a-protocol.org"}}
 	}
 	return e
-}
-
-// envelope wraps a result or an error for the request id given, or as the quirk of the id wants it.
-func (r renderer) envelope(id json.RawMessage, result any, e *rpcError) response {
-	switch r.rpc.ID {
-	case "string":
-		id, _ = json.Marshal(strings.Trim(string(id), `"`))
-	case "number":
-		id = json.RawMessage("1")
-	case "wrong":
-		id = json.RawMessage(`"somebody-else"`)
-	case "null":
-		id = json.RawMessage("null")
-	case "missing":
-		id = nil
-	default:
-		if id == nil {
-			id = json.RawMessage("null")
-		}
-	}
-	return response{JSONRPC: "2.0", ID: id, Result: result, Error: e}
 }
 
 // farFuture stands for "for ever" where a timer needs a number.

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,14 +19,6 @@ func copyBounded(w io.Writer, r io.Reader) (int64, error) {
 		err = errTooLarge
 	}
 	return n, err
-}
-
-// request is a JSON-RPC request.
-type request struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
 }
 
 func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +50,7 @@ func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	a.post(c, w, r)
+	a.serveJSONRPC(c, w, r)
 }
 
 func refuseRoute(w http.ResponseWriter, r *http.Request, path string) {
@@ -69,31 +61,5 @@ func refuseRoute(w http.ResponseWriter, r *http.Request, path string) {
 	http.NotFound(w, r)
 }
 
-func (a *Agent) post(c *Config, w http.ResponseWriter, r *http.Request) {
-	var b strings.Builder
-	_, err := copyBounded(&b, r.Body)
-	var q request
-	if err == nil {
-		err = json.Unmarshal([]byte(b.String()), &q)
-	}
-	method := q.Method
-	if method == "" || len(method) > 64 {
-		method = "other"
-	}
-	a.note(r, method, q.Params)
-	if a.spoil(c, w, r, "post") {
-		return
-	}
-	x := &call{a: a, c: c, w: w, r: r, q: q, out: renderer{gen: c.Generation, rpc: c.RPC}}
-	switch {
-	case err != nil:
-		x.fail(-32700, "parse error")
-	case q.JSONRPC != "2.0" || q.Method == "":
-		x.fail(-32600, "invalid request")
-	default:
-		x.dispatch()
-	}
-}
-
 // pause is the latency of answers.
-func (a *Agent) pause(c *Config, r *http.Request) bool { return sleep(r.Context(), c.Latency.D()) }
+func (a *Agent) pause(ctx context.Context, c *Config) bool { return sleep(ctx, c.Latency.D()) }

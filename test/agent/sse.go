@@ -10,8 +10,10 @@ import (
 
 // sse writes Server-Sent Events, in the form that StreamConfig asks for.
 type sse struct {
-	w      http.ResponseWriter
-	c      StreamConfig
+	w http.ResponseWriter
+	c StreamConfig
+	// frame is what an event holds, by the binding that sends it.
+	frame  func(result any, e *rpcError) any
 	opened bool
 	count  int
 	lump   bytes.Buffer
@@ -45,13 +47,22 @@ func (s *sse) open() {
 	_ = http.NewResponseController(s.w).Flush()
 }
 
-// event sends one envelope. last says that nothing follows it.
-func (s *sse) event(v any, last bool) error {
-	body, err := json.Marshal(v)
+func (s *sse) event(result any, e *rpcError, last bool) error {
+	body, err := json.Marshal(s.frame(result, e))
 	if err != nil {
 		return err
 	}
 	return s.raw(body, last)
+}
+
+func (s *sse) garble() error { return s.raw([]byte(`{"jsonrpc":"2.0","result":`), false) }
+
+// cut ends the stream the way the quirk says; what open did is one part of it.
+func (s *sse) cut() {
+	s.open()
+	if s.c.Cut == "reset" {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 func (s *sse) raw(body []byte, last bool) error {
@@ -114,7 +125,6 @@ func (s *sse) flush(b []byte) error {
 	return http.NewResponseController(s.w).Flush()
 }
 
-// deliver sends what was buffered.
 func (s *sse) deliver() {
 	if s.lump.Len() > 0 {
 		_, _ = s.w.Write(s.lump.Bytes())

@@ -20,10 +20,10 @@ func (x *call) stream() {
 		return
 	}
 	broken := x.a.throws(x.c)
-	out := &sse{w: x.w, c: sc}
+	out := x.by.stream(sc)
 	switch {
 	case sc.Empty || (broken && x.c.Script.FailAs != "failed"):
-		if x.a.pause(x.c, x.r) {
+		if x.a.pause(x.ctx, x.c) {
 			out.open()
 		}
 		return
@@ -66,33 +66,33 @@ func (x *call) refuseStream(sc StreamConfig) {
 		x.reply(nil, e)
 		return
 	}
-	if !x.a.pause(x.c, x.r) {
+	if !x.a.pause(x.ctx, x.c) {
 		return
 	}
-	out := &sse{w: x.w, c: sc}
-	_ = out.event(x.out.envelope(x.q.ID, nil, e), true)
+	out := x.by.stream(sc)
+	_ = out.event(nil, e, true)
 }
 
-func (x *call) oneMessage(out *sse, in incoming) {
-	if !x.a.pause(x.c, x.r) {
+func (x *call) oneMessage(out sink, in incoming) {
+	if !x.a.pause(x.ctx, x.c) {
 		return
 	}
 	out.open()
-	_ = out.event(x.out.envelope(x.q.ID, x.out.said(newID(), in.contextID, x.out.text("pong")), nil), true)
+	_ = out.event(x.out.said(newID(), in.contextID, x.out.text("pong")), nil, true)
 	out.deliver()
 }
 
-func (x *call) manyMessages(out *sse, in incoming, n int) {
+func (x *call) manyMessages(out sink, in incoming, n int) {
 	id := newID()
 	for i := range n {
 		parts := x.out.text("po")
 		if i == 0 || i == n-1 {
 			parts = []part{}
 		}
-		if !sleep(x.r.Context(), x.c.Stream.Work.D()/time.Duration(n)) {
+		if !sleep(x.ctx, x.c.Stream.Work.D()/time.Duration(n)) {
 			return
 		}
-		if out.event(x.out.envelope(x.q.ID, x.out.said(id, in.contextID, parts), nil), i == n-1) != nil {
+		if out.event(x.out.said(id, in.contextID, parts), nil, i == n-1) != nil {
 			return
 		}
 	}
@@ -119,7 +119,7 @@ func (x *call) resubscribe() {
 		return
 	}
 	sc := x.c.Stream.framing()
-	out := &sse{w: x.w, c: sc}
+	out := x.by.stream(sc)
 	v, at := t.join()
 	x.follow(out, t, &v, at, sc)
 }
