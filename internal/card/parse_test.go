@@ -80,7 +80,7 @@ func TestALargeCardIsBounded(t *testing.T) {
 	}
 }
 
-func TestC61ALargeCardWithInlineExtensionsIsRead(t *testing.T) {
+func TestCaseC61ALargeCardWithInlineExtensionsIsRead(t *testing.T) {
 	extension := fmt.Sprintf(`{"uri":"https://ext.test","params":{"text":%q}}`, strings.Repeat("x", 5000))
 	c := parse(t, `{"url":"https://peer.test/","protocolVersion":"0.3.0","capabilities":{"streaming":true,"extensions":[`+
 		strings.Repeat(extension+",", 9)+extension+`]}}`, wellKnown)
@@ -89,7 +89,7 @@ func TestC61ALargeCardWithInlineExtensionsIsRead(t *testing.T) {
 	}
 }
 
-func TestC62NoProseOfThePeerIsKept(t *testing.T) {
+func TestCaseC62NoProseOfThePeerIsKept(t *testing.T) {
 	c := parse(t, `{"name":"secret-word","description":"secret-word","url":"https://peer.test/","preferredTransport":"secret word!",
 		"protocolVersion":"secret-word","defaultInputModes":["secret-word"],"capabilities":{"secret-word":true},
 		"provider":{"organization":"secret-word"},"securitySchemes":{"secret-word":{"type":"secret-word"}},
@@ -156,7 +156,7 @@ func TestURLsThatLeadNowhere(t *testing.T) {
 	}
 }
 
-func TestC56ACardURLWithoutAHostDoesNotPanic(t *testing.T) {
+func TestCaseC56ACardURLWithoutAHostDoesNotPanic(t *testing.T) {
 	for _, source := range []string{"/card.json", "file:///card.json", "mailto:x", ""} {
 		c, err := Parse([]byte(`{"url":"../a2a"}`), mustURL(t, source))
 		if err != nil {

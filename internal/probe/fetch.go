@@ -84,7 +84,11 @@ func (s *session) fetch(ctx context.Context, u *url.URL, etag string) (f fetched
 		return fetched{notModified: true, etag: etag}, false
 	}
 	if page.Status != http.StatusOK {
-		return cardFailure(&wire.Error{Class: wire.ClassStatus, Status: page.Status})
+		f, absent := cardFailure(&wire.Error{Class: wire.ClassStatus, Status: page.Status})
+		if page.Status == http.StatusBadRequest && u.Scheme == "http" {
+			f.text += "; a port that expects https answers so: try https"
+		}
+		return f, absent
 	}
 	source := u
 	if page.FinalURL != nil {
