@@ -139,6 +139,7 @@ func codeOf(fault value) (int, bool) {
 func readError(fault value) *RPCError {
 	e := &RPCError{}
 	e.Code, _ = codeOf(fault)
+	e.OfAddress = speaksOfAddress(fault.get("message").text())
 	take := func(v value) {
 		if r := v.get("reason").text(); e.Reason == "" && fitsReason(r) {
 			e.Reason = r

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Kind of an event.
 type Kind string
@@ -86,6 +90,19 @@ type RPCError struct {
 	Code int
 	// Reason of a 1.0 ErrorInfo if it fits [A-Z_]{1,64}, else empty.
 	Reason string
+	// OfAddress says that the text speaks of an address, a host or a URL, as a peer does that refuses one (1.0 section 13.2, C80).
+	OfAddress bool
+}
+
+// addressWords are in the texts of those who refuse an address. "webhook" and "callback" are not: who has none says so with them.
+var addressWords = words("url", "urls", "uri", "address", "addresses", "host", "hosts", "hostname", "localhost", "private", "loopback", "ssrf",
+	"allowlist", "whitelist", "blocked", "https", "reserved", "dns", "resolve", "resolved", "ip")
+
+// speaksOfAddress looks for them in an error's text, which is not kept.
+func speaksOfAddress(text string) bool {
+	text = strings.ToLower(text[:min(len(text), 1024)])
+	notInWord := func(c rune) bool { return c < 'a' || c > 'z' }
+	return slices.ContainsFunc(strings.FieldsFunc(text, notInWord), func(w string) bool { return addressWords[w] })
 }
 
 // Answer to a unary call: Event of kind task, message, error or other.
@@ -97,6 +114,8 @@ type Answer struct {
 	Date time.Time
 	// Sent is when the request was sent, by our clock: the zero of every At.
 	Sent time.Time
+	// Redirected: the answer is that of another address than the one asked, where redirects led.
+	Redirected bool
 	// RetryAfter that the peer asked for with a 429 or 503, bounded to a day.
 	RetryAfter time.Duration
 }
