@@ -39,6 +39,22 @@ const (
 	ReasonTaskNotRetrievable = "TaskNotRetrievable"
 	// ReasonTaskIdMismatch: GetTask answered with a task of another id.
 	ReasonTaskIdMismatch = "TaskIdMismatch"
+	// ReasonHistoryLimitExceeded: GetTask gave more messages of history than it was asked for.
+	ReasonHistoryLimitExceeded = "HistoryLimitExceeded"
+	// ReasonReturnImmediatelyIgnored: a send that was to return at once came back with the end of a long task.
+	ReasonReturnImmediatelyIgnored = "ReturnImmediatelyIgnored"
+	// ReasonResubscriptionRefused: streaming is declared, and picking up the stream of a task at work is refused.
+	ReasonResubscriptionRefused = "ResubscriptionRefused"
+	// ReasonResubscribedStreamEnded: the stream that was picked up ended in good order while the task worked on.
+	ReasonResubscribedStreamEnded = "ResubscribedStreamEnded"
+	// ReasonResubscribedStreamSilent: the stream that was picked up brought none of the events that the first stream brought.
+	ReasonResubscribedStreamSilent = "ResubscribedStreamSilent"
+	// ReasonDeclaredModeRefused: a message in a media type that the card declares is refused as not supported.
+	ReasonDeclaredModeRefused = "DeclaredModeRefused"
+	// ReasonExtendedCardNotConfigured: an extended card is declared, and the agent says that none is configured.
+	ReasonExtendedCardNotConfigured = "ExtendedCardNotConfigured"
+	// ReasonExtendedCardRefused: an extended card is declared, and asking for it is refused as unsupported or unknown.
+	ReasonExtendedCardRefused = "ExtendedCardRefused"
 	// ReasonTerminalStateNotFinal: a task left a terminal state, or went from one to another.
 	ReasonTerminalStateNotFinal = "TerminalStateNotFinal"
 	// ReasonEventsAfterTerminal: events of work followed a terminal state.
@@ -115,6 +131,10 @@ const (
 	ReasonTaskNotCancelable = "TaskNotCancelable"
 	// ReasonTaskEndedFirst: the task ended before the cancel could reach it.
 	ReasonTaskEndedFirst = "TaskEndedFirst"
+	// ReasonNoCredentials: the question is for callers who log in, and no credentials are configured.
+	ReasonNoCredentials = "NoCredentials"
+	// ReasonResubscriptionUnsupported: a stream cannot be picked up, which 0.x allows.
+	ReasonResubscriptionUnsupported = "ResubscriptionUnsupported"
 	// ReasonNoNormativeObservable: the flag (stateTransitionHistory) promises nothing that can be observed.
 	ReasonNoNormativeObservable = "NoNormativeObservable"
 	// ReasonProbePanicked: a fault of ours; never the agent's.
@@ -197,6 +217,14 @@ const (
 	WarningTaskResubscribable = "TaskResubscribable"
 	// WarningLateFramesAfterCancel: a few buffered events came after the cancel.
 	WarningLateFramesAfterCancel = "LateFramesAfterCancel"
+	// WarningExtendedCardAnonymous: the extended card was given to a caller without credentials.
+	WarningExtendedCardAnonymous = "ExtendedCardAnonymous"
+	// WarningExtendedCardContradictsCard: the extended card takes back a capability that the public card declares.
+	WarningExtendedCardContradictsCard = "ExtendedCardContradictsCard"
+	// WarningHistoryNotOmitted: GetTask was asked for no history and gave some.
+	WarningHistoryNotOmitted = "HistoryNotOmitted"
+	// WarningImmediateSendWaited: a 0.x send with blocking false came back with the end of a long task.
+	WarningImmediateSendWaited = "ImmediateSendWaited"
 	// WarningStreamEndedWithError: an error came as the last event after a proper end.
 	WarningStreamEndedWithError = "StreamEndedWithError"
 )

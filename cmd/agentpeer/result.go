@@ -172,11 +172,20 @@ func (r result) exitCode() int {
 		switch {
 		case c.diverged || c.State == string(trust.Demoted):
 			return exitDiverged
-		case c.Outcome == string(trust.Inconclusive) && c.Reason != string(trust.ReasonNoFixture) && c.Declared != string(trust.NotDeclared):
+		case c.Outcome == string(trust.Inconclusive) && !notAsked(c.Reason) && c.Declared != string(trust.NotDeclared):
 			code = exitUnclear
 		}
 	}
 	return code
+}
+
+// notAsked: nobody configured what the question needs, or the card does not declare what it is about.
+func notAsked(reason string) bool {
+	switch trust.Reason(reason) {
+	case trust.ReasonNoFixture, trust.ReasonNoCredentials, trust.ReasonNotDeclared:
+		return true
+	}
+	return false
 }
 
 func printJSON(w io.Writer, r result) error {

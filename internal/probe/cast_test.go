@@ -20,7 +20,7 @@ func TestCastOfTheDemo(t *testing.T) {
 		"wrong-generation":  {trust.Streaming: trust.ReasonProtocolGenerationMismatch},
 	}
 	learned := map[string][]trust.Capability{
-		"honest": Questions(), "founding-honest": Questions(), "honest-but-odd": Questions(), "ordinary": Questions(),
+		"honest": owed(), "founding-honest": owed(), "honest-but-odd": owed(), "ordinary": owed(),
 		"founding-third": {trust.Streaming, trust.Cancellation},
 		"slow-thinker":   {trust.Cancellation, trust.Continuation},
 		"zombie-cancel":  {trust.Streaming, trust.Continuation},

@@ -121,6 +121,11 @@ func check(t *testing.T, rep Report, c trust.Capability, want expectation) trust
 	return o
 }
 
+// owed are the questions that every peer answers well that declares streaming and nothing else.
+func owed() []trust.Capability {
+	return slices.DeleteFunc(Questions(), func(c trust.Capability) bool { return c == trust.ExtendedAgentCard })
+}
+
 // with is an agent with quirks.
 func with(g agent.Generation, quirks ...string) *agent.Agent {
 	return agent.New(agent.Speaks(g), agent.Is(quirks...))

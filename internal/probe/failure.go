@@ -22,6 +22,7 @@ const (
 	codeContentType      = -32005
 	codeNoStreaming01    = -32006 // 0.1 prose; InvalidAgentResponse from 0.2 on
 	codeAuth01           = -32007
+	codeNoExtendedCard   = -32007 // 0.3 and 1.0
 	codePermission01     = -32008
 	codeVersion          = -32009 // 0.1 prose: invalid task state
 	codeRateLimit01      = -32010

@@ -26,6 +26,7 @@ var questions = []question{
 	{trust.TaskRetrieval, 1, exchangeBound, askRetrieval},
 	{trust.Cancellation, 1, cancellationBound, askCancellation},
 	{trust.Continuation, 3, continuationBound, askContinuation},
+	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},
 	{trust.Lifecycle, 1, exchangeBound, askLifecycle},
 }
 

@@ -32,7 +32,7 @@ func TestServersOnThirdPartySDKsAreHonest(t *testing.T) {
 			if rep.WireGeneration != wire.Generation(peer.Generation) {
 				t.Errorf("it is taken for %q, want %s", rep.WireGeneration, peer.Generation)
 			}
-			for _, c := range Questions() {
+			for _, c := range owed() {
 				o := check(t, rep, c, expectation{outcome: trust.Honored})
 				t.Logf("%s %s %s %v\n  %s\n  %q", c, o.Outcome, o.Reason, o.Warnings, o.Message, o.Observed)
 			}

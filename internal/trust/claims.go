@@ -95,7 +95,7 @@ func (f *fold) reclaim() {
 			rec.DemotedUntil = time.Time{}
 			continue
 		}
-		rec.Warnings, rec.Message, rec.Observed, rec.Rule = nil, "", nil, ""
+		rec.Warnings, rec.Message, rec.Observed, rec.Rule, rec.RefusedModes = nil, "", nil, "", nil
 		if h, ok := current.live(rec.Capability, f.at); ok {
 			if rec.State != Trusted {
 				f.become(rec, Trusted, ReasonClaimsReturned)

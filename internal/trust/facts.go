@@ -24,12 +24,12 @@ type Fact struct {
 }
 
 // AllTrusted tells whether every declared or required capability is trusted at now (design 4.11): False if any of them
-// is Demoted, True if all have live trust, else Unknown. A capability that cannot be asked for want of a fixture does
-// not count, unless it is required.
+// is Demoted, True if all have live trust, else Unknown. A capability that cannot be asked for want of a fixture or of
+// credentials does not count, unless it is required.
 func AllTrusted(p Peer, required []Capability, now time.Time) Fact {
 	wanted := slices.Clone(required)
 	for i := range p.Records {
-		if r := &p.Records[i]; r.Declared == Declared && r.owed() && r.Reason != ReasonNoFixture {
+		if r := &p.Records[i]; r.Declared == Declared && r.owed() && !r.unaskable() {
 			wanted = append(wanted, r.Capability)
 		}
 	}
@@ -41,6 +41,11 @@ func AllTrusted(p Peer, required []Capability, now time.Time) Fact {
 		return Fact{Status: Unknown, Reason: p.unread(ReasonNotProbed)}
 	}
 	return p.fact(wanted, now, ReasonAllTrusted, func(r Record) bool { return r.State == Demoted })
+}
+
+// unaskable: the question needs a message, or credentials, that nobody has configured.
+func (r *Record) unaskable() bool {
+	return r.Reason == ReasonNoFixture || r.Reason == ReasonNoCredentials
 }
 
 // Requirements tells whether every required capability has live trust: False names the first that is Demoted or not

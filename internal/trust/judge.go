@@ -13,6 +13,9 @@ func (f *fold) observe(obs Observation) {
 	again := f.soonAfter(rec.LastTime)
 	rec.LastOutcome, rec.LastReason, rec.LastTime = obs.Outcome, obs.Reason, f.at
 	rec.ProbedWith = bounded(obs.ProbedWith, maxKeys, maxKey)
+	if obs.Outcome == Honored || obs.Outcome == Diverged {
+		rec.RefusedModes = bounded(obs.RefusedModes, MaxRefusedModes, maxMode)
+	}
 	if obs.Outcome != Honored && obs.Outcome != Diverged {
 		rec.LastOutcome = Inconclusive
 	}
@@ -181,6 +184,7 @@ const (
 	maxWarnings          = 8
 	maxMessage, maxRule  = 256, 64
 	maxDemotions         = 16
+	maxMode              = 127
 )
 
 // account keeps the evidence of an observation where something is demoted or warned, and drops it where all is well.

@@ -155,7 +155,7 @@ func (f *fold) messageOnly() {
 	message, task := false, false
 	for _, obs := range f.round.Observations {
 		message = message || obs.Reason == ReasonMessageOnly
-		task = task || obs.Outcome != Inconclusive && obs.Capability != Streaming
+		task = task || obs.Outcome != Inconclusive && needsTask(obs.Capability)
 	}
 	switch {
 	case task:
@@ -163,6 +163,15 @@ func (f *fold) messageOnly() {
 	case message:
 		r.MessageOnly = min(r.MessageOnly+1, MessageOnlyAfter)
 	}
+}
+
+// needsTask tells whether an outcome shows that the peer made a task: Messages are streams, and take every input mode, all the same.
+func needsTask(c Capability) bool {
+	switch c {
+	case Streaming, InputModes, ExtendedAgentCard:
+		return false
+	}
+	return true
 }
 
 // record finds or makes the record of a capability. The pointer holds until the next call.
@@ -227,6 +236,7 @@ func (p Peer) clone() Peer {
 		r := &p.Records[i]
 		r.Observed, r.Warnings = slices.Clone(r.Observed), slices.Clone(r.Warnings)
 		r.ProbedWith, r.Recent = slices.Clone(r.ProbedWith), slices.Clone(r.Recent)
+		r.RefusedModes = slices.Clone(r.RefusedModes)
 	}
 	p.Rounds.Tasks = slices.Clone(p.Rounds.Tasks)
 	p.Rounds.RequestedTasks = slices.Clone(p.Rounds.RequestedTasks)

@@ -99,6 +99,8 @@ type Record struct {
 	Warnings   []Reason
 	ProbedWith []string
 	Rule       string
+	// RefusedModes are the declared input modes that are known to be refused (InputModes only), sorted, at most MaxRefusedModes.
+	RefusedModes []string
 	// Recent conclusive outcomes, newest first, at most 10.
 	Recent []Result
 	// LastOutcome and LastReason of the last probe, conclusive or not; zero if never probed.

@@ -15,6 +15,9 @@ const (
 	// MessageOnlyAfter answers in a row that were Messages, task probes are skipped until the card changes (design 4.9).
 	MessageOnlyAfter = 3
 
+	// MaxRefusedModes is how many refused input modes are remembered and published.
+	MaxRefusedModes = 8
+
 	day = 24 * time.Hour
 	// graceIntervals is how many intervals after a claims change or after becoming reachable nothing is demoted.
 	graceIntervals = 2

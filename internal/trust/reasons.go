@@ -28,8 +28,19 @@ const (
 	ReasonTaskIDChangedOnContinuation Reason = "TaskIdChangedOnContinuation" // C68 and the founding incident
 	ReasonContinuationRefused         Reason = "ContinuationRefused"         // refused while GetTask says input-required
 	// TaskRetrieval
-	ReasonTaskNotRetrievable Reason = "TaskNotRetrievable" // TaskNotFound every time for a task that the open stream shows active
-	ReasonTaskIDMismatch     Reason = "TaskIdMismatch"     // GetTask answers with another id
+	ReasonTaskNotRetrievable       Reason = "TaskNotRetrievable"       // TaskNotFound every time for a task that the open stream shows active
+	ReasonTaskIDMismatch           Reason = "TaskIdMismatch"           // GetTask answers with another id
+	ReasonHistoryLimitExceeded     Reason = "HistoryLimitExceeded"     // 1.0: more messages of history than historyLength asks for
+	ReasonReturnImmediatelyIgnored Reason = "ReturnImmediatelyIgnored" // 1.0: a send that was to return at once came with the end of a long task
+	// Resubscription
+	ReasonResubscriptionRefused    Reason = "ResubscriptionRefused"    // 1.0: -32004 or -32601 for a task at work, though streaming is declared
+	ReasonResubscribedStreamEnded  Reason = "ResubscribedStreamEnded"  // 1.0: ended in good order while the task worked on (C18)
+	ReasonResubscribedStreamSilent Reason = "ResubscribedStreamSilent" // 1.0: brought none of the events that the first stream brought
+	// InputModes
+	ReasonDeclaredModeRefused Reason = "DeclaredModeRefused" // -32005 for a media type that the card declares
+	// ExtendedAgentCard
+	ReasonExtendedCardNotConfigured Reason = "ExtendedCardNotConfigured" // -32007
+	ReasonExtendedCardRefused       Reason = "ExtendedCardRefused"       // -32004, -32601; 0.2: nothing is where it should be
 	// Lifecycle
 	ReasonTerminalStateNotFinal Reason = "TerminalStateNotFinal" // C71
 	ReasonEventsAfterTerminal   Reason = "EventsAfterTerminal"
@@ -69,13 +80,15 @@ const (
 	ReasonTaskIdentityUnstable     Reason = "TaskIdentityUnstable"     // ids change and the old task moves on
 	ReasonNotContinued             Reason = "NotContinued"             // a new task, and nothing promised otherwise
 	ReasonInputRequiredNotReached  Reason = "InputRequiredNotReached"
-	ReasonCancelNotHonoured        Reason = "CancelNotHonoured"     // C70
-	ReasonCancelUnsupported        Reason = "CancelUnsupported"     // -32603, -32004 (C72)
-	ReasonTaskNotCancelable        Reason = "TaskNotCancelable"     // -32002
-	ReasonTaskEndedFirst           Reason = "TaskEndedFirst"        // the task ended before we could cancel it
-	ReasonUnverifiable             Reason = "NoNormativeObservable" // StateTransitionHistory
-	ReasonPanicked                 Reason = "ProbePanicked"         // our own fault
-	ReasonInternal                 Reason = "ProbeFailed"           // our own fault
+	ReasonCancelNotHonoured        Reason = "CancelNotHonoured"         // C70
+	ReasonCancelUnsupported        Reason = "CancelUnsupported"         // -32603, -32004 (C72)
+	ReasonTaskNotCancelable        Reason = "TaskNotCancelable"         // -32002
+	ReasonTaskEndedFirst           Reason = "TaskEndedFirst"            // the task ended before we could cancel it
+	ReasonNoCredentials            Reason = "NoCredentials"             // the question is for callers who log in (1.0 §13.3)
+	ReasonResubscriptionMissing    Reason = "ResubscriptionUnsupported" // 0.x, which ties it to no declaration
+	ReasonUnverifiable             Reason = "NoNormativeObservable"     // StateTransitionHistory
+	ReasonPanicked                 Reason = "ProbePanicked"             // our own fault
+	ReasonInternal                 Reason = "ProbeFailed"               // our own fault
 )
 
 // Reasons that this package gives itself: to a state, a held-back plan or a decision.

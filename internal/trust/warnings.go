@@ -25,6 +25,10 @@ const (
 	WarnInputRequiredWithoutWorking Reason = "InputRequiredWithoutWorking"     // the order rule of the seeds; never demotes
 	WarnResubscribable              Reason = "TaskResubscribable"              // C02: the cut stream could be picked up again
 	WarnLateFramesAfterCancel       Reason = "LateFramesAfterCancel"           // a buffer's lump after a cancel
+	WarnExtendedCardAnonymous       Reason = "ExtendedCardAnonymous"           // the extended card was given to a caller without credentials
+	WarnExtendedCardContradicts     Reason = "ExtendedCardContradictsCard"     // it takes back a capability that the public card declares
+	WarnHistoryNotOmitted           Reason = "HistoryNotOmitted"               // historyLength 0 and history all the same (a SHOULD)
+	WarnImmediateSendWaited         Reason = "ImmediateSendWaited"             // 0.x: blocking false, and the answer came with the end of a long task
 	WarnStreamEndedWithError        Reason = "StreamEndedWithError"            // an error as the last frame after a proper end
 )
 
