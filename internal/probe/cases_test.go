@@ -18,22 +18,38 @@ import (
 	"github.com/agentpeer/agentpeer/test/agent"
 )
 
-// verdict is what trust makes of several rounds, each after its confirm interval, with nothing known before; and the last round's report.
-func verdict(t *testing.T, job Job, rounds int) (p trust.Peer, rep Report) {
+// acquaintance is what trust makes of rounds, each after its confirm interval, with nothing known before.
+type acquaintance struct {
+	trust.Peer
+	now time.Time
+}
+
+func (p *acquaintance) round(t *testing.T, job Job) Report {
 	t.Helper()
-	policy := trust.DefaultPolicy()
-	now := time.Now()
-	for n := int64(1); n <= int64(rounds); n++ {
-		job.Round, job.Doubt, job.Control = n, job.Ask, n == 1
-		rep = runJob(t, job)
-		rep.Round.Finished = now
-		var folded bool
-		if p, _, folded = trust.Advance(p, job.Target.ID, rep.Round, policy, now); !folded {
-			t.Fatalf("round %d was not folded", n)
-		}
-		now = now.Add(policy.ConfirmInterval)
+	if p.now.IsZero() {
+		p.now = time.Now()
 	}
-	return p, rep
+	policy := trust.DefaultPolicy()
+	job.Round, job.Doubt, job.Control = p.Rounds.Last+1, job.Ask, p.Rounds.Last == 0
+	rep := runJob(t, job)
+	rep.Round.Finished = p.now
+	next, _, folded := trust.Advance(p.Peer, job.Target.ID, rep.Round, policy, p.now)
+	if !folded {
+		t.Fatalf("round %d was not folded", job.Round)
+	}
+	p.Peer, p.now = next, p.now.Add(policy.ConfirmInterval)
+	return rep
+}
+
+// verdict is what trust makes of several rounds, and the last one's report.
+func verdict(t *testing.T, job Job, rounds int) (trust.Peer, Report) {
+	t.Helper()
+	var p acquaintance
+	var rep Report
+	for range rounds {
+		rep = p.round(t, job)
+	}
+	return p.Peer, rep
 }
 
 // expectState checks what is held of a capability.
