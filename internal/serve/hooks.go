@@ -1,0 +1,89 @@
+package serve
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Bounds of the webhooks that are open at once.
+const (
+	maxHooks = 4096
+	// maxDeliveries that one webhook tells its probe of; more are answered and dropped.
+	maxDeliveries = 256
+	// hookLife is how long a webhook lives that nobody closes.
+	hookLife = 30 * time.Minute
+	// hookLinger is how long a closed one is still answered with 200: its peer has done nothing wrong.
+	hookLinger = 2 * time.Minute
+)
+
+// Hear is told of one delivery: its headers, and its body. whole is false, and body nil, where the body was larger than is read. It may be
+// called from several goroutines and must be quick: the peer waits for its answer.
+type Hear = func(header http.Header, body []byte, whole bool)
+
+// hooks are the webhooks that are open. They are kept by the hash of their secret, so that how long a look-up takes tells nothing.
+type hooks struct {
+	mu   sync.Mutex
+	open map[[sha256.Size]byte]*hook
+}
+
+type hook struct {
+	hear    Hear // nil once closed
+	expires time.Time
+	left    int
+}
+
+var errTooManyHooks = errors.New("opening a webhook: too many are open")
+
+// add opens a webhook and returns its secret, and how to close it.
+func (h *hooks) add(hear Hear, now time.Time) (secret string, done func(), err error) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	secret = base64.RawURLEncoding.EncodeToString(b[:])
+	key := sha256.Sum256([]byte(secret))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for k, old := range h.open {
+		if now.After(old.expires) {
+			delete(h.open, k)
+		}
+	}
+	if len(h.open) >= maxHooks {
+		return "", nil, errTooManyHooks
+	}
+	if h.open == nil {
+		h.open = map[[sha256.Size]byte]*hook{}
+	}
+	one := &hook{hear: hear, expires: now.Add(hookLife), left: maxDeliveries}
+	h.open[key] = one
+	return secret, func() { h.close(one) }, nil
+}
+
+func (h *hooks) close(one *hook) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one.hear = nil
+	if linger := time.Now().Add(hookLinger); linger.Before(one.expires) {
+		one.expires = linger
+	}
+}
+
+// find says whether a secret is known, and whom to tell of the delivery; nobody if its probe is over or has heard enough.
+func (h *hooks) find(secret string, now time.Time) (hear Hear, known bool) {
+	key := sha256.Sum256([]byte(secret))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.open[key]
+	switch {
+	case one == nil || now.After(one.expires):
+		return nil, false
+	case one.left == 0:
+		return nil, true
+	}
+	one.left--
+	return one.hear, true
+}
