@@ -6,6 +6,16 @@ import (
 	"time"
 )
 
+// unary asks and reads the whole answer as one.
+func (c *client) unary(ctx context.Context, a ask, x expect) (*Answer, error) {
+	r, err := c.do(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Body.Close() }()
+	return c.readUnary(ctx, r, x)
+}
+
 // readUnary reads a whole body as one answer.
 func (c *client) readUnary(ctx context.Context, r *reply, x expect) (*Answer, error) {
 	body, err := readAll(ctx, r, c.limits.BodyBytes)
@@ -42,6 +52,17 @@ func (c *client) understand(r *reply, body []byte, x expect) (Event, error) {
 	}
 	success := r.StatusCode >= 200 && r.StatusCode < 300
 	switch {
+	case !success && x.rest:
+		e, ok := readRefusal(body, r.StatusCode, x)
+		if ok {
+			return e, nil
+		}
+		if f.Class = ClassStatus; routeMissing(r.StatusCode) {
+			f.Class = ClassRoute
+		}
+		return Event{}, f
+	case success && x.wants == wantsAnything && len(bytes.TrimSpace(body)) == 0:
+		return Event{Kind: KindOther, History: -1}, nil
 	case !success && !isProtocol(body):
 		f.Class = ClassStatus
 		return Event{}, f

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,23 @@ var dialects = map[Generation]dialect{
 }
 
 func (e Endpoint) dialect() dialect { return dialects[e.Generation] }
+
+// known is the endpoint with a generation of ours: one that nobody named is taken for the newest, in every respect.
+func (e Endpoint) known() Endpoint {
+	if _, ok := dialects[e.Generation]; !ok {
+		e.Generation = V10
+	}
+	return e
+}
+
+// header of every request. accept is the media type asked for.
+func (e Endpoint) header(accept string) http.Header {
+	h := http.Header{"Accept": {accept}}
+	if v := e.version(); v != "" {
+		h.Set("A2A-Version", v)
+	}
+	return h
+}
 
 // object is a JSON object in the making. Bodies hold no member that their generation does not know: some peers refuse
 // them (C44).

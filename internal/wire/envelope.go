@@ -18,6 +18,9 @@ type expect struct {
 	stream bool
 	// wants says what the result is, where it is no event.
 	wants wanted
+	// rest: the binding is HTTP+JSON. There is no envelope: results stand alone, and errors have a form of their own. onTask: the path
+	// names a task, and onCancel: to cancel it.
+	rest, onTask, onCancel bool
 	// proto: the peer speaks ProtoJSON or Protobuf, which 0.3 does over HTTP+JSON and gRPC: the names of the enums and the
 	// members of the unions are like those of 1.0.
 	proto bool
@@ -44,13 +47,17 @@ const (
 	wantsAnything               // an empty answer, say
 )
 
-// readEvent reads one JSON-RPC answer as leniently as it can and notes what was odd about it. It never fails: what
+// readEvent reads one answer as leniently as it can and notes what was odd about it. It never fails: what
 // cannot be read is KindOther and ProblemMalformed.
 func readEvent(text []byte, x expect) Event {
 	e := Event{Kind: KindOther, History: -1, Size: len(text)}
 	root, ok := parse(text)
 	if !ok || !root.isObject() {
 		e.note(ProblemMalformed)
+		return e
+	}
+	if x.rest {
+		e.readAlone(root, x)
 		return e
 	}
 	env := readEnvelope(root)
@@ -83,6 +90,28 @@ func readEvent(text []byte, x expect) Event {
 		e.note(ProblemShape)
 	}
 	return e
+}
+
+// readAlone reads a result, or an error, that no envelope wraps. An envelope all the same is opened, and one around an error is nothing of
+// this binding's.
+func (e *Event) readAlone(root value, x expect) {
+	env := readEnvelope(root)
+	switch {
+	case env.version.present() && env.result.present():
+		e.readWanted(env.result, x)
+		e.note(ProblemShape)
+	case env.version.present():
+		e.note(ProblemMalformed)
+	case isFault(root):
+		e.Kind, e.Err = KindError, readFault(root)
+		if e.Err.Code == 0 {
+			e.Err.Code = codeUnclear
+		}
+	default:
+		if e.readWanted(root, x); e.Kind == KindOther && x.wants != wantsAnything {
+			e.note(ProblemMalformed)
+		}
+	}
 }
 
 // envelope is the outer object of JSON-RPC.
@@ -133,6 +162,18 @@ func codeOf(fault value) (int, bool) {
 		return 0, false
 	}
 	return int(f), true
+}
+
+// readError reads an error as the binding writes it.
+func (x expect) readError(fault value) *RPCError {
+	if !x.rest {
+		return readError(fault)
+	}
+	e := readFault(fault)
+	if e.Code == 0 {
+		e.Code = codeUnclear
+	}
+	return e
 }
 
 // readError keeps the code and, of whatever shape data has, a reason that fits.

@@ -25,6 +25,7 @@ const (
 	ClassReset     Class = "Reset"   // EOF or RST before an answer, or in the midst of one
 	ClassRedirect  Class = "Redirect"
 	ClassStatus    Class = "Status"    // an HTTP status without a protocol body
+	ClassRoute     Class = "Route"     // nothing of this generation and binding is there: HTTP+JSON's path, or gRPC's service, is not known
 	ClassMediaType Class = "MediaType" // HTML and the like, with a status of success
 	ClassTooLarge  Class = "TooLarge"
 	ClassMalformed Class = "Malformed" // neither JSON nor anything we know
@@ -43,6 +44,7 @@ var doing = map[Class]string{
 	ClassReset:     "reading the answer: connection lost",
 	ClassRedirect:  "asking the peer: it redirects to where we do not follow",
 	ClassStatus:    "asking the peer: no protocol answer",
+	ClassRoute:     "asking the peer: the binding's paths are not known there",
 	ClassMediaType: "reading the answer: media type is none of the protocol's",
 	ClassTooLarge:  "reading the answer: too large",
 	ClassMalformed: "reading the answer: not understood",

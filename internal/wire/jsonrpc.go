@@ -92,53 +92,33 @@ type question struct {
 	repeatable bool
 }
 
-// endpoint is the one we ask; a generation that nobody named is taken for the newest, in every respect.
-func (j *jsonRPC) endpoint() Endpoint {
-	e := j.at
-	if _, ok := dialects[e.Generation]; !ok {
-		e.Generation = V10
-	}
-	return e
-}
+// endpoint is the one we ask.
+func (j *jsonRPC) endpoint() Endpoint { return j.at.known() }
 
-// post sends a call. accept is the media type asked for.
-func (j *jsonRPC) post(ctx context.Context, q question, accept string) (expect, *reply, error) {
+// ask is the request of a call, and what its answer should look like. accept is the media type asked for.
+func (j *jsonRPC) ask(q question, accept string) (ask, expect, error) {
 	e := j.endpoint()
 	c, err := newCall(q.method, q.params)
 	if err != nil {
-		return expect{}, nil, &Error{Class: ClassMalformed, Err: fmt.Errorf("writing the request: %w", err)}
+		return ask{}, expect{}, &Error{Class: ClassMalformed, Err: fmt.Errorf("writing the request: %w", err)}
 	}
-	h := http.Header{"Content-Type": {"application/json"}, "Accept": {accept}}
-	if v := e.version(); v != "" {
-		h.Set("A2A-Version", v)
-	}
-	a := ask{method: http.MethodPost, url: e.URL, header: h, body: c.body, repeatable: q.repeatable}
-	r, err := j.client.impl.do(ctx, a)
-	return expect{generation: e.Generation, id: c.id, bare: q.bare, wants: q.wants}, r, err
+	a := ask{method: http.MethodPost, url: e.URL, header: e.header(accept), body: c.body, repeatable: q.repeatable}
+	a.header.Set("Content-Type", "application/json")
+	return a, expect{generation: e.Generation, id: c.id, bare: q.bare, wants: q.wants}, nil
 }
 
 func (j *jsonRPC) unary(ctx context.Context, q question) (*Answer, error) {
-	x, r, err := j.post(ctx, q, "application/json")
+	a, x, err := j.ask(q, "application/json")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Body.Close() }()
-	return j.client.impl.readUnary(ctx, r, x)
+	return j.client.impl.unary(ctx, a, x)
 }
 
 func (j *jsonRPC) stream(ctx context.Context, q question) (*Stream, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	x, r, err := j.post(ctx, q, "text/event-stream")
+	a, x, err := j.ask(q, "text/event-stream")
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	x.stream = true
-	s, err := j.client.impl.open(ctx, cancel, r, x)
-	if err != nil {
-		_ = r.Body.Close()
-		cancel()
-		return nil, err
-	}
-	return s, nil
+	return j.client.impl.stream(ctx, a, x)
 }

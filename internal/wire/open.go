@@ -8,6 +8,24 @@ import (
 	"io"
 )
 
+// stream asks and opens the answer, whose events are read as they come.
+func (c *client) stream(ctx context.Context, a ask, x expect) (*Stream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	r, err := c.do(ctx, a)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	x.stream = true
+	s, err := c.open(ctx, cancel, r, x)
+	if err != nil {
+		_ = r.Body.Close()
+		cancel()
+		return nil, err
+	}
+	return s, nil
+}
+
 // open turns a reply into a stream, whatever its body turns out to be.
 func (c *client) open(ctx context.Context, cancel context.CancelFunc, r *reply, x expect) (*Stream, error) {
 	s := &Stream{Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response)}

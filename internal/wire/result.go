@@ -47,7 +47,7 @@ func (e *Event) readResult(result value, x expect) {
 		e.note(ProblemShape)
 		return
 	}
-	f := readFields(result)
+	f := readFields(result, x)
 	if x.unions() && (f.hasUnion() || f.spelled10()) {
 		f.kind = "" // no member of 1.0, and unknown members cost nothing
 	}
@@ -59,7 +59,7 @@ func (e *Event) readResult(result value, x expect) {
 		if n > 1 {
 			e.note(ProblemTwoMembers)
 		}
-		e.take(kind, readFields(inner), x, x.unionShape())
+		e.take(kind, readFields(inner, x), x, x.unionShape())
 		if x.bare {
 			e.note(ProblemShape) // right generation, but wrapped where it should be bare
 		}
@@ -102,7 +102,9 @@ func (e *Event) take(kind Kind, f fields, x expect, shape Generation) {
 	case KindArtifact:
 		e.Parts = f.artifact.get("parts").count()
 	case KindStatus:
-		e.Final = f.final
+		if e.Final = f.final; e.Final == nil && x.proto && x.generation != V10 {
+			e.Final = new(bool) // ProtoJSON leaves false out
+		}
 	}
 	if e.TaskID == "" && (kind == KindStatus || kind == KindArtifact) {
 		e.TaskID = f.id // 0.1
@@ -121,7 +123,7 @@ func (e *Event) readStatus(status value, x expect) {
 		e.note(ProblemStateSpelling)
 	}
 	e.Timestamp = readTime(status.get("timestamp").text())
-	e.Parts += status.get("message").get("parts").count()
+	e.Parts += readFields(status.get("message"), x).parts
 }
 
 // fields are the members of any of the four things, of all generations.
@@ -134,10 +136,14 @@ type fields struct {
 	wrapped                                      [4]value
 }
 
-func readFields(v value) fields {
+func readFields(v value, x expect) fields {
 	f := fields{history: -1}
 	v.members(func(name []byte, m value) {
-		switch string(name) {
+		word := string(name)
+		if x.proto {
+			word = protoName(word)
+		}
+		switch word {
 		case "kind":
 			f.kind = m.text()
 		case "id":
@@ -169,12 +175,25 @@ func readFields(v value) fields {
 			m.elements(func(a value) { f.artifactParts += a.get("parts").count() })
 		}
 		for i, w := range wrappers {
-			if string(name) == w.member && m.isObject() {
+			if word == w.member && m.isObject() {
 				f.wrapped[i] = m
 			}
 		}
 	})
 	return f
+}
+
+// protoNames are names of a proto, which ProtoJSON may use in place of its own, and the name that 0.3's proto has for a message's parts.
+var protoNames = map[string]string{
+	"task_id": "taskId", "context_id": "contextId", "message_id": "messageId", "status_update": "statusUpdate",
+	"artifact_update": "artifactUpdate", "msg": "message", "content": "parts",
+}
+
+func protoName(name string) string {
+	if known, ok := protoNames[name]; ok {
+		return known
+	}
+	return name
 }
 
 func boolOf(v value) *bool {

@@ -166,7 +166,7 @@ func (f frame) read(x expect) Event {
 	if f.isError && e.Kind == KindOther {
 		e.Kind, e.Err = KindError, &RPCError{}
 		if root, ok := parse(f.data); ok {
-			e.Err = readError(root)
+			e.Err = x.readError(root)
 		}
 	}
 	if !f.terminated {
