@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/card"
@@ -28,6 +30,10 @@ type Job struct {
 	// Known is what the card last read led to. A reachability round needs it to ask with If-None-Match: where the card has not changed, it
 	// is not served again, and Known says whom to ask. Nil: the card is read whole.
 	Known *Known
+	// Interfaces asks every interface that the card declares whether it answers in the binding and generation that it names.
+	Interfaces bool
+	// DeliveredTo names the receiver that the peer's webhook calls last reached (trust.Record.DeliveredTo); empty: none so far.
+	DeliveredTo string
 	// Doubt lists capabilities that one more contradiction would demote: the card is fetched afresh before it is reported.
 	Doubt []trust.Capability
 }
@@ -73,3 +79,14 @@ type Env struct {
 	// Progress, if set, is told in a few words what a round is doing (for people who wait).
 	Progress func(string)
 }
+	// Receiver of webhooks; nil: PushNotifications cannot be asked.
+	Receiver Receiver
+}
+
+// Receiver takes the webhooks of probes of PushNotifications. Package serve has one.
+type Receiver interface {
+	// Open makes a webhook that nobody can guess. hear is told of every delivery, from any goroutine, until done is called; whole is false,
+	// and body nil, where the body was too large to be read.
+	Open(hear func(header http.Header, body []byte, whole bool)) (hook *url.URL, done func(), err error)
+	// Base is the URL that all webhooks lie below.
+	Base() *url.URL

@@ -29,6 +29,8 @@ type Target struct {
 	AllowHosts []string
 	Timing     Timing
 	Fixtures   Fixtures
+	// PushReachable says that the peer can reach our receiver of webhooks: silence is then the peer's own.
+	PushReachable bool
 }
 
 // Timing bounds a probe. The caller fills every field.

@@ -86,7 +86,7 @@ func (f *fold) reclaim() {
 		if !rec.owed() {
 			continue
 		}
-		rec.Recent, rec.Pairs, rec.Clean = nil, Pairs{}, 0
+		rec.Recent, rec.Pairs, rec.Clean, rec.DeliveredTo = nil, Pairs{}, 0, ""
 		was := rec.NextProbe
 		if early {
 			rec.NextProbe = time.Time{}

@@ -16,6 +16,9 @@ func (f *fold) observe(obs Observation) {
 	if obs.Outcome == Honored || obs.Outcome == Diverged {
 		rec.RefusedModes = bounded(obs.RefusedModes, MaxRefusedModes, maxMode)
 	}
+	if obs.DeliveredTo != "" {
+		rec.DeliveredTo = cut(obs.DeliveredTo, maxReceiver)
+	}
 	if obs.Outcome != Honored && obs.Outcome != Diverged {
 		rec.LastOutcome = Inconclusive
 	}
@@ -186,6 +189,7 @@ const (
 	maxDemotions         = 16
 	maxMode              = 127
 )
+	maxReceiver          = 64
 
 // account keeps the evidence of an observation where something is demoted or warned, and drops it where all is well.
 func (r *Record) account(obs Observation, warnings []Reason) {

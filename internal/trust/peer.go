@@ -101,6 +101,9 @@ type Record struct {
 	Rule       string
 	// RefusedModes are the declared input modes that are known to be refused (InputModes only), sorted, at most MaxRefusedModes.
 	RefusedModes []string
+	// DeliveredTo names the receiver of ours that the peer called last (PushNotifications only): one that called before and falls silent has
+	// no excuse (wire reference 7.4). Other claims, or another target, may be elsewhere: they begin anew.
+	DeliveredTo string
 	// Recent conclusive outcomes, newest first, at most 10.
 	Recent []Result
 	// LastOutcome and LastReason of the last probe, conclusive or not; zero if never probed.

@@ -96,6 +96,8 @@ type Observation struct {
 	// RefusedModes lists the declared input modes that are known to be refused, those of earlier rounds included (InputModes only). They are
 	// media types of the safe alphabet, sorted, at most MaxRefusedModes.
 	RefusedModes []string
+	// DeliveredTo names the receiver that the peer called (PushNotifications only); empty if it called none.
+	DeliveredTo string
 	// Tasks that this question sent to the peer's handler. What it shares with another is counted where it was begun.
 	Tasks int
 	// Rule names what decided: a spec section ("1.0 §3.1.2"), a rule of the design or a case id ("C01").

@@ -1,7 +1,7 @@
 package trust
 
 // Warnings: findings that cost no trust. Some reasons of Diverged and Inconclusive (EventsAfterTerminal, TaskNotRetrievable,
-// TaskOpsUnavailable, StreamShapeViolation) warn too, where the text of a generation lets them pass.
+// TaskOpsUnavailable, StreamShapeViolation, PushConfigRefused, PushUnauthenticated) warn too, where the text of a generation lets them pass.
 const (
 	WarnUndeclaredButWorks          Reason = "UndeclaredButWorks"              // C30
 	WarnStreamNotClosed             Reason = "StreamNotClosedAfterTerminal"    // C06
@@ -25,6 +25,10 @@ const (
 	WarnInputRequiredWithoutWorking Reason = "InputRequiredWithoutWorking"     // the order rule of the seeds; never demotes
 	WarnResubscribable              Reason = "TaskResubscribable"              // C02: the cut stream could be picked up again
 	WarnLateFramesAfterCancel       Reason = "LateFramesAfterCancel"           // a buffer's lump after a cancel
+	WarnPushAuthMissing             Reason = "PushAuthMissing"                 // 0.x: called with the token alone, credentials left out (C77)
+	WarnPushPayloadShape            Reason = "PushPayloadShape"                // 1.0: the body has an older shape (C78)
+	WarnPushOnlyWhenStreaming       Reason = "PushOnlyWhenStreaming"           // called for streamed tasks only (C81)
+	WarnPushSecretMismatch          Reason = "PushSecretMismatch"              // the webhook was called with other secrets than it was given
 	WarnExtendedCardAnonymous       Reason = "ExtendedCardAnonymous"           // the extended card was given to a caller without credentials
 	WarnExtendedCardContradicts     Reason = "ExtendedCardContradictsCard"     // it takes back a capability that the public card declares
 	WarnHistoryNotOmitted           Reason = "HistoryNotOmitted"               // historyLength 0 and history all the same (a SHOULD)
