@@ -97,6 +97,8 @@ func Open(c *Client, b Binding, e Endpoint) (Peer, error) {
 		return &jsonRPC{client: c, at: e}, nil
 	case BindingHTTPJSON:
 		return &rest{client: c, at: e}, nil
+	case BindingGRPC:
+		return &grpcBinding{client: c, at: e}, nil
 	}
 	return nil, fmt.Errorf("opening an interface: binding %q is not spoken here", b)
 }

@@ -35,12 +35,14 @@ type Client struct{ impl *client }
 
 type client struct {
 	transport *http.Transport
-	guard     *guard
-	roots     *x509.CertPool
-	secret    *secret
-	agent     string
-	limits    Limits
-	trace     func(Exchange)
+	// http2 speaks nothing else, without TLS too; gRPC needs it.
+	http2  *http.Transport
+	guard  *guard
+	roots  *x509.CertPool
+	secret *secret
+	agent  string
+	limits Limits
+	trace  func(Exchange)
 }
 
 // NewClient makes a client with its own connection pool. It opens nothing yet, and costs little enough to be done for
@@ -63,7 +65,7 @@ func NewClient(o Options) (*Client, error) {
 	if c.agent == "" {
 		c.agent = "agentpeer"
 	}
-	c.transport = newTransport(g, roots, c.limits.HeaderBytes)
+	c.connect()
 	return &Client{impl: c}, nil
 }
 
@@ -71,12 +73,23 @@ func NewClient(o Options) (*Client, error) {
 // The old client is left as it is; both are to be closed.
 func (c *Client) Fresh() *Client {
 	fresh := *c.impl
-	fresh.transport = newTransport(fresh.guard, fresh.roots, fresh.limits.HeaderBytes)
+	fresh.connect()
 	return &Client{impl: &fresh}
 }
 
+// connect makes the pools of connections.
+func (c *client) connect() {
+	c.transport = newTransport(c.guard, c.roots, c.limits.HeaderBytes)
+	c.http2 = newTransport(c.guard, c.roots, c.limits.HeaderBytes)
+	c.http2.Protocols.SetHTTP1(false)
+	c.http2.Protocols.SetUnencryptedHTTP2(true)
+}
+
 // Close drops idle connections. Streams that are still open keep theirs until they end.
-func (c *Client) Close() { c.impl.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.impl.transport.CloseIdleConnections()
+	c.impl.http2.CloseIdleConnections()
+}
 
 // maxRedirects that are followed for one request.
 const maxRedirects = 3
@@ -89,6 +102,10 @@ type ask struct {
 	body   []byte
 	// repeatable: being carried out twice does no harm, so it is sent again if an idle connection turns out to be dead.
 	repeatable bool
+	// http2: over HTTP/2 and nothing else.
+	http2 bool
+	// shown stands for the body in the trace, where that is not readable.
+	shown []byte
 }
 
 // reply is the answer to an ask, its body unread.
@@ -139,8 +156,12 @@ func (c *client) once(ctx context.Context, a ask) (*reply, error) {
 	if err != nil {
 		return nil, &Error{Class: ClassOrigin, Err: err}
 	}
-	r := &reply{url: a.url, sent: time.Now(), record: c.newRecord(req, a.body)}
-	r.Response, err = c.transport.RoundTrip(req)
+	shown, pool := a.body, c.transport
+	if a.http2 {
+		shown, pool = a.shown, c.http2
+	}
+	r := &reply{url: a.url, sent: time.Now(), record: c.newRecord(req, shown)}
+	r.Response, err = pool.RoundTrip(req)
 	if err != nil {
 		r.record.done("", err)
 		return nil, failure(ctx, 0, err)

@@ -85,6 +85,8 @@ type reader struct {
 	ndjson  bool
 	first   []byte
 	firstAt time.Duration
+	// follow, if set, reads what is neither SSE nor lines.
+	follow func() error
 }
 
 // run reads to the end of the body. It is the only writer of what End and EndAt say.
@@ -94,9 +96,12 @@ func (r *reader) run() {
 	defer r.cancel()
 	defer func() { _ = r.reply.Body.Close() }()
 	var err error
-	if r.ndjson {
+	switch {
+	case r.follow != nil:
+		err = r.follow()
+	case r.ndjson:
 		err = r.lines()
-	} else {
+	default:
 		err = r.frames()
 	}
 	r.end, r.endAt = r.meter.end(r.ctx, err), time.Since(r.reply.sent)
@@ -139,14 +144,19 @@ func (r *reader) lines() error {
 	}
 }
 
-// deliver hands one event over, or says why there are no more.
+// deliver reads a frame and hands its event over, or says why there are no more.
 func (r *reader) deliver(f frame, at time.Duration) error {
-	if r.count++; r.count > r.limits.Events {
-		return errTooLarge
-	}
 	r.reply.record.frame(at, f.data)
 	e := f.read(r.expect)
 	e.At = at
+	return r.hand(e)
+}
+
+// hand hands one event over, or says why there are no more.
+func (r *reader) hand(e Event) error {
+	if r.count++; r.count > r.limits.Events {
+		return errTooLarge
+	}
 	select { // an event that is here is delivered even if the context has just ended
 	case r.events <- e:
 		return nil

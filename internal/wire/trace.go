@@ -65,7 +65,15 @@ func (r *record) answered(resp *http.Response) {
 		return
 	}
 	r.Status, r.Response = resp.StatusCode, http.Header{}
-	for k, vs := range resp.Header {
+	r.trailer(resp.Header)
+}
+
+// trailer adds what came after the body, and the headers themselves.
+func (r *record) trailer(h http.Header) {
+	if r == nil {
+		return
+	}
+	for k, vs := range h {
 		for _, v := range vs {
 			r.Response[k] = append(r.Response[k], string(r.blot([]byte(v))))
 		}
