@@ -51,14 +51,14 @@ const (
 	ReasonResubscribedStreamSilent = "ResubscribedStreamSilent"
 	// ReasonDeclaredModeRefused: a message in a media type that the card declares is refused as not supported.
 	ReasonDeclaredModeRefused = "DeclaredModeRefused"
-	// ReasonExtendedCardNotConfigured: an extended card is declared, and the agent says that none is configured.
-	ReasonExtendedCardNotConfigured = "ExtendedCardNotConfigured"
 	// ReasonPushConfigRefused: push notifications are declared, and a webhook for a task at work is refused as unsupported or unknown.
 	ReasonPushConfigRefused = "PushConfigRefused"
 	// ReasonPushNotDelivered: a webhook was accepted and never called, though the agent can reach it.
 	ReasonPushNotDelivered = "PushNotDelivered"
 	// ReasonPushUnauthenticated: the webhook was called without the credentials that it was given.
 	ReasonPushUnauthenticated = "PushUnauthenticated"
+	// ReasonExtendedCardNotConfigured: an extended card is declared, and the agent says that none is configured.
+	ReasonExtendedCardNotConfigured = "ExtendedCardNotConfigured"
 	// ReasonExtendedCardRefused: an extended card is declared, and asking for it is refused as unsupported or unknown.
 	ReasonExtendedCardRefused = "ExtendedCardRefused"
 	// ReasonTerminalStateNotFinal: a task left a terminal state, or went from one to another.
@@ -137,8 +137,6 @@ const (
 	ReasonTaskNotCancelable = "TaskNotCancelable"
 	// ReasonTaskEndedFirst: the task ended before the cancel could reach it.
 	ReasonTaskEndedFirst = "TaskEndedFirst"
-	// ReasonNoCredentials: the question is for callers who log in, and no credentials are configured.
-	ReasonNoCredentials = "NoCredentials"
 	// ReasonPushReceiverMissing: the operator does not know under what URL agents can reach it.
 	ReasonPushReceiverMissing = "PushReceiverMissing"
 	// ReasonPushReceiverUnreachable: the operator's own webhook does not reach it; silence of an agent says nothing then.
@@ -149,6 +147,8 @@ const (
 	ReasonWebhookUnreachable = "WebhookUnreachable"
 	// ReasonPushEndMissing: the webhook was called, and never with the end of the task.
 	ReasonPushEndMissing = "PushEndMissing"
+	// ReasonNoCredentials: the question is for callers who log in, and no credentials are configured.
+	ReasonNoCredentials = "NoCredentials"
 	// ReasonResubscriptionUnsupported: a stream cannot be picked up, which 0.x allows.
 	ReasonResubscriptionUnsupported = "ResubscriptionUnsupported"
 	// ReasonNoNormativeObservable: the flag (stateTransitionHistory) promises nothing that can be observed.
@@ -233,8 +233,6 @@ const (
 	WarningTaskResubscribable = "TaskResubscribable"
 	// WarningLateFramesAfterCancel: a few buffered events came after the cancel.
 	WarningLateFramesAfterCancel = "LateFramesAfterCancel"
-	// WarningExtendedCardAnonymous: the extended card was given to a caller without credentials.
-	WarningExtendedCardAnonymous = "ExtendedCardAnonymous"
 	// WarningPushAuthMissing: the webhook of a 0.x agent was called with the token alone.
 	WarningPushAuthMissing = "PushAuthMissing"
 	// WarningPushPayloadShape: the webhook of a 1.0 agent was called with a body of an older shape.
@@ -243,6 +241,8 @@ const (
 	WarningPushOnlyWhenStreaming = "PushOnlyWhenStreaming"
 	// WarningPushSecretMismatch: the webhook was called with other secrets than it was given.
 	WarningPushSecretMismatch = "PushSecretMismatch"
+	// WarningExtendedCardAnonymous: the extended card was given to a caller without credentials.
+	WarningExtendedCardAnonymous = "ExtendedCardAnonymous"
 	// WarningExtendedCardContradictsCard: the extended card takes back a capability that the public card declares.
 	WarningExtendedCardContradictsCard = "ExtendedCardContradictsCard"
 	// WarningHistoryNotOmitted: GetTask was asked for no history and gave some.

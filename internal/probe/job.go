@@ -78,7 +78,6 @@ type Env struct {
 	Trace     func(wire.Exchange)
 	// Progress, if set, is told in a few words what a round is doing (for people who wait).
 	Progress func(string)
-}
 	// Receiver of webhooks; nil: PushNotifications cannot be asked.
 	Receiver Receiver
 }
@@ -90,3 +89,4 @@ type Receiver interface {
 	Open(hear func(header http.Header, body []byte, whole bool)) (hook *url.URL, done func(), err error)
 	// Base is the URL that all webhooks lie below.
 	Base() *url.URL
+}

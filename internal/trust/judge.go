@@ -188,8 +188,8 @@ const (
 	maxMessage, maxRule  = 256, 64
 	maxDemotions         = 16
 	maxMode              = 127
-)
 	maxReceiver          = 64
+)
 
 // account keeps the evidence of an observation where something is demoted or warned, and drops it where all is well.
 func (r *Record) account(obs Observation, warnings []Reason) {

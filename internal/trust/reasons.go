@@ -38,11 +38,11 @@ const (
 	ReasonResubscribedStreamSilent Reason = "ResubscribedStreamSilent" // 1.0: brought none of the events that the first stream brought
 	// InputModes
 	ReasonDeclaredModeRefused Reason = "DeclaredModeRefused" // -32005 for a media type that the card declares
-	// ExtendedAgentCard
 	// PushNotifications
 	ReasonPushConfigRefused   Reason = "PushConfigRefused"   // -32003, -32004 or -32601 to a webhook for a task at work (C33)
 	ReasonPushNotDelivered    Reason = "PushNotDelivered"    // accepted, and a webhook that the peer can reach was never called
 	ReasonPushUnauthenticated Reason = "PushUnauthenticated" // 1.0: called without the credentials it was given (C77)
+	// ExtendedAgentCard
 	ReasonExtendedCardNotConfigured Reason = "ExtendedCardNotConfigured" // -32007
 	ReasonExtendedCardRefused       Reason = "ExtendedCardRefused"       // -32004, -32601; 0.2: nothing is where it should be
 	// Lifecycle
@@ -88,12 +88,12 @@ const (
 	ReasonCancelUnsupported        Reason = "CancelUnsupported"         // -32603, -32004 (C72)
 	ReasonTaskNotCancelable        Reason = "TaskNotCancelable"         // -32002
 	ReasonTaskEndedFirst           Reason = "TaskEndedFirst"            // the task ended before we could cancel it
-	ReasonNoCredentials            Reason = "NoCredentials"             // the question is for callers who log in (1.0 §13.3)
 	ReasonPushReceiverMissing      Reason = "PushReceiverMissing"       // nobody told us under what URL peers can reach us
 	ReasonPushReceiverUnreachable  Reason = "PushReceiverUnreachable"   // our own webhook does not reach us
 	ReasonWebhookRefused           Reason = "WebhookRefused"            // the address was refused, as 1.0 §13.2 tells agents to (C80)
 	ReasonWebhookUnreachable       Reason = "WebhookUnreachable"        // accepted and silent, and the address may be one that is blocked (C80)
 	ReasonPushEndMissing           Reason = "PushEndMissing"            // called, and never with the end of the task
+	ReasonNoCredentials            Reason = "NoCredentials"             // the question is for callers who log in (1.0 §13.3)
 	ReasonResubscriptionMissing    Reason = "ResubscriptionUnsupported" // 0.x, which ties it to no declaration
 	ReasonUnverifiable             Reason = "NoNormativeObservable"     // StateTransitionHistory
 	ReasonPanicked                 Reason = "ProbePanicked"             // our own fault
