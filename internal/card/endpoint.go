@@ -12,8 +12,8 @@ func (p *parser) url(text, binding string) (u *url.URL, ok bool) {
 	if text == "" || len(text) > maxURL {
 		return nil, false
 	}
-	if binding == GRPC && !strings.Contains(text, "://") {
-		text = "//" + text // host:port, which url.Parse would take for a scheme
+	if binding == GRPC {
+		return p.grpcURL(text)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" {
@@ -24,9 +24,6 @@ func (p *parser) url(text, binding string) (u *url.URL, ok bool) {
 		p.warn.add(InterfaceMalformed)
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
-	if binding == GRPC {
-		return u, cleanHost(u)
-	}
 	if u.Host == "" && (u.Scheme == "" || isHTTP(u)) {
 		p.warn.add(RelativeEndpoint)
 		u.Scheme = ""
@@ -68,10 +65,10 @@ func cleanHost(u *url.URL) bool {
 // endpoint warns about where an interface points to.
 func (p *parser) endpoint(in Interface) {
 	u := in.URL
-	if in.Binding == GRPC || u.Host == "" {
+	if u.Host == "" {
 		return
 	}
-	if isCard(u, p.source) {
+	if in.Binding != GRPC && isCard(u, p.source) {
 		p.warn.add(EndpointIsCard)
 	}
 	if unroutable(u, p.source) {

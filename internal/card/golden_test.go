@@ -44,7 +44,7 @@ var goldens = []struct {
 	{"v03", wellKnown, "0.3 lists interfaces by url and transport; a missing transport is JSONRPC, an empty alternative needs no login", `
 		JSONRPC 0.3.0 https://peer.test/a2a/v1 (old) usable
 		HTTP+JSON 0.3.0 https://peer.test/a2a/v1 (old)
-		GRPC 0.3.0 https://peer.test/a2a/grpc (old)
+		GRPC 0.3.0 https://peer.test/a2a/grpc (old) usable
 		JSONRPC 0.3.0 https://peer.test/a2a/v2 (old) usable
 		declared Streaming PushNotifications StateTransitionHistory
 		input text/plain output text/plain
@@ -59,7 +59,7 @@ var goldens = []struct {
 	{"v10", wellKnown, "1.0 lists everything in supportedInterfaces", `
 		JSONRPC 1.0 https://peer.test/rpc usable
 		HTTP+JSON 1.0 https://peer.test/rest
-		GRPC 1.0 //peer.test:443
+		GRPC 1.0 https://peer.test:443 usable
 		declared Streaming PushNotifications ExtendedAgentCard
 		input text/plain output text/plain
 		skill s
@@ -68,7 +68,7 @@ var goldens = []struct {
 	{"v10-case-members", wellKnown, "security as one SDK serves it does not lose the card", `
 		JSONRPC 1.0 https://peer.test/rpc usable
 		HTTP+JSON 1.0 https://peer.test/rest
-		GRPC 1.0 //peer.test:443
+		GRPC 1.0 https://peer.test:443 usable
 		declared Streaming PushNotifications ExtendedAgentCard
 		input text/plain output text/plain
 		skill s
@@ -159,7 +159,7 @@ var goldens = []struct {
 	{"c63-signed", wellKnown, "C63: a signed card", `
 		JSONRPC 1.0 https://peer.test/rpc usable
 		HTTP+JSON 1.0 https://peer.test/rest
-		GRPC 1.0 //peer.test:443
+		GRPC 1.0 https://peer.test:443 usable
 		declared Streaming PushNotifications ExtendedAgentCard
 		input text/plain output text/plain
 		skill s
@@ -173,14 +173,14 @@ var goldens = []struct {
 		skill s
 		warnings`},
 	{"c99-tenant", wellKnown, "C99: tenants are kept apart, foreign bindings are kept and not used", `
-		GRPC 1.0 https://peer.test:9443
+		GRPC 1.0 https://peer.test:9443 usable
 		https://bindings.test/websocket 1.0 https://peer.test/x
 		JSONRPC 1.0 https://peer.test/rpc tenant acme usable
 		JSONRPC 1.0 https://peer.test/rpc tenant globex usable
 		declared Streaming
 		input text/plain output text/plain
 		skill s
-		warnings`},
+		warnings EndpointOriginDiffers`},
 	{"c108-c109-other-origin", wellKnown, "C83, C108, C109: another host, and plain http", `
 		JSONRPC 1.0 http://internal.svc:8080/a2a/tick/a2a/tock/ usable
 		declared Streaming

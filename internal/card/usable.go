@@ -17,14 +17,20 @@ type Preference struct {
 	Endpoint     *url.URL
 }
 
-// spoken holds the generations that we speak; one without a version is found out by asking.
-var spoken = map[string]bool{"1.0": true, "0.3": true, "0.2": true, "0.1": true, "": true}
+// spoken holds the generations that we speak by each binding; one without a version is found out by asking.
+var spoken = map[string]map[string]bool{
+	JSONRPC: {"1.0": true, "0.3": true, "0.2": true, "0.1": true, "": true},
+	GRPC:    {"1.0": true, "0.3": true, "0.2": true, "": true}, // a2a.v1 came with 0.2.5
+}
 
-// Usable lists the interfaces that we can speak, best first: JSONRPC of generation 1.x, 0.3, 0.2 or 0.1 for now, at an
-// address that can be the peer's (C46, C99). A preference narrows it. why is empty unless the list is.
+// Speaks tells whether we speak a generation by a binding.
+func Speaks(binding, generation string) bool { return spoken[binding][generation] }
+
+// Usable lists the interfaces that we can speak, in the order of the card, at an address that can be the peer's (C46, C99). A
+// preference narrows it. why is empty unless the list is.
 func (c *Card) Usable(p Preference) (list []Interface, why trust.Reason) {
 	for _, in := range c.Interfaces {
-		if in, ok := p.apply(in); ok && c.reachable(in, p) {
+		if in, why := c.Use(in, p); why == "" {
 			list = append(list, in)
 		}
 	}
@@ -34,9 +40,22 @@ func (c *Card) Usable(p Preference) (list []Interface, why trust.Reason) {
 	return unique(list), ""
 }
 
+// Use completes one of the card's interfaces by the preference. why says that it is none of those that Usable lists: NoUsableInterface
+// where binding or version are not spoken here or not preferred, EndpointUnroutable where its address cannot be the peer's.
+func (c *Card) Use(in Interface, p Preference) (used Interface, why trust.Reason) {
+	used, ok := p.apply(in)
+	switch {
+	case !ok:
+		return used, trust.ReasonNoUsableInterface
+	case !c.reachable(used, p):
+		return used, trust.Reason(EndpointUnroutable)
+	}
+	return used, ""
+}
+
 // apply narrows and completes one interface by the preference.
 func (p Preference) apply(in Interface) (Interface, bool) {
-	if in.Binding != JSONRPC || !spoken[in.Generation()] {
+	if !Speaks(in.Binding, in.Generation()) {
 		return in, false
 	}
 	if p.Binding != "" && bindingName(p.Binding) != in.Binding {

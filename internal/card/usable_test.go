@@ -1,6 +1,7 @@
 package card
 
 import (
+	"encoding/json"
 	"net/url"
 	"strings"
 	"testing"
@@ -63,12 +64,14 @@ func TestUsable(t *testing.T) {
 		want       []string
 	}{
 		"C99: the first binding and version that we speak, with its tenant": {card: mixed, from: remote,
-			want: []string{"JSONRPC 1.0 https://peer.test/rpc tenant=a/b", "JSONRPC 0.3 https://peer.test/old"}},
+			want: []string{"GRPC 1.0 https://peer.test/grpc", "JSONRPC 1.0 https://peer.test/rpc tenant=a/b", "JSONRPC 0.3 https://peer.test/old"}},
 		"a preferred version picks its generation": {card: mixed, from: remote, prefer: Preference{ProtocolVersion: "0.3.0"},
 			want: []string{"JSONRPC 0.3 https://peer.test/old"}},
 		"a patch number of the preference does not count": {card: mixed, from: remote, prefer: Preference{ProtocolVersion: "1.0.1", Binding: "json-rpc"},
 			want: []string{"JSONRPC 1.0 https://peer.test/rpc tenant=a/b"}},
-		"a preferred binding that we do not speak leaves nothing": {card: mixed, from: remote, prefer: Preference{Binding: "GRPC"}},
+		"a preferred binding leaves the others out": {card: mixed, from: remote, prefer: Preference{Binding: "grpc"},
+			want: []string{"GRPC 1.0 https://peer.test/grpc"}},
+		"a preferred binding that we do not speak leaves nothing": {card: mixed, from: remote, prefer: Preference{Binding: "https://bindings.test/ws"}},
 		"an interface without a version stays open":               {card: unversioned, from: remote, want: []string{"JSONRPC  https://peer.test/a2a"}},
 		"an interface without a version takes the preferred one": {card: unversioned, from: remote, prefer: Preference{ProtocolVersion: "0.1"},
 			want: []string{"JSONRPC 0.1 https://peer.test/a2a"}},
@@ -100,6 +103,51 @@ func TestUsable(t *testing.T) {
 			}
 			if want := map[bool]trust.Reason{true: trust.ReasonNoUsableInterface}[len(tc.want) == 0]; why != want {
 				t.Errorf("why is %q, want %q", why, want)
+			}
+		})
+	}
+}
+
+// A gRPC address says in many ways where to dial, and by its scheme or its card whether there is TLS.
+func TestAddressesOfGRPC(t *testing.T) {
+	const secure, plain = "https://peer.test/card", "http://peer.test/card"
+	for name, tc := range map[string]struct{ url, from, want string }{
+		"host and port, card by https":                  {"peer.test:50051", secure, "https://peer.test:50051"},
+		"host and port, card by http":                   {"peer.test:50051", plain, "http://peer.test:50051"},
+		"host and port, card from nowhere":              {"peer.test:50051", "", "https://peer.test:50051"},
+		"port 443 is TLS whatever the card":             {"peer.test:443", plain, "https://peer.test:443"},
+		"port 80 never is":                              {"peer.test:80", secure, "http://peer.test:80"},
+		"a host alone":                                  {"peer.test", secure, "https://peer.test"},
+		"an address of IPv6":                            {"[2001:db8::1]:50051", secure, "https://[2001:db8::1]:50051"},
+		"https with a path, which is not dialled":       {"https://peer.test/grpc", plain, "https://peer.test/grpc"},
+		"http says that there is no TLS":                {"http://peer.test:50051", secure, "http://peer.test:50051"},
+		"grpc says so too":                              {"grpc://peer.test:50051", secure, "http://peer.test:50051"},
+		"grpcs says that there is":                      {"GRPCS://peer.test:50051", plain, "https://peer.test:50051"},
+		"dns, as gRPC's own names":                      {"dns:///peer.test:50051", secure, "https://peer.test:50051"},
+		"dns without slashes":                           {"dns:peer.test:50051", plain, "http://peer.test:50051"},
+		"dns with a name server, which is not asked":    {"dns://192.0.2.1/peer.test:50051", secure, "https://peer.test:50051"},
+		"a user in it is dropped":                       {"https://me:pw@peer.test:50051", secure, "https://peer.test:50051"},
+		"a socket of the machine leads nowhere":         {"unix:///run/agent.sock", secure, ""},
+		"nor does a scheme that nobody here resolves":   {"xds:///peer", secure, ""},
+		"nor an empty host":                             {":50051", secure, ""},
+		"nor a host with odd signs":                     {"pe\"er.test:1", secure, ""},
+		"C46: loopback is not the peer of another host": {"localhost:50051", secure, ""},
+		"C46: nor is a wildcard address":                {"0.0.0.0:50051", plain, ""},
+		"a loopback card may name loopback":             {"127.0.0.1:50051", "http://127.0.0.1:8080/card", "http://127.0.0.1:50051"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quoted, err := json.Marshal(tc.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := parse(t, `{"supportedInterfaces":[{"url":`+string(quoted)+`,"protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, tc.from)
+			list, _ := c.Usable(Preference{})
+			got := ""
+			if len(list) > 0 {
+				got = list[0].URL.String()
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -97,6 +97,9 @@ func (s *session) settleGeneration(ctx context.Context, c *contact) (ok bool) {
 		order = []wire.Generation{wire.V02, wire.V01, wire.V10}
 	}
 	for _, g := range order {
+		if !card.Speaks(c.in.Binding, string(g)) {
+			continue // 0.1 has JSON-RPC alone
+		}
 		s.speak(*c.in, g)
 		c.generation = g
 		l := s.ping(ctx, s.rpc)
