@@ -57,6 +57,11 @@ func (x *call) speaks(g Generation) {
 }
 
 func (x *call) dispatch() {
+	x.out.rewrite, x.out.correlate = x.a.rewriter(x.c, x.op), x.c.Gateway.Correlation
+	if x.c.RPC.ParamsFirst && len(strings.Trim(string(x.params), "{} \n")) == 0 {
+		x.fail(-32602, "params are missing")
+		return
+	}
 	if x.c.RPC.Unknown || x.op == opUnknown {
 		x.fail(-32601, "method not found")
 		return
@@ -81,7 +86,7 @@ func (x *call) dispatch() {
 	case opPush:
 		x.fail(-32003, "push notifications are not supported")
 	case opExtendedCard:
-		x.fail(x.noExtendedCard(), "no extended card")
+		x.extendedCard()
 	}
 }
 
@@ -118,7 +123,7 @@ func (x *call) reply(result any, e *rpcError) {
 
 // read reads the params of a send; false if it has answered with an error.
 func (x *call) read() (incoming, bool) {
-	in, why := readSend(x.c.Generation, x.params)
+	in, why := readSend(x.c.Generation, x.out.proto, x.params)
 	if why == "" {
 		why = x.tenant()
 	}
@@ -127,8 +132,13 @@ func (x *call) read() (incoming, bool) {
 	}
 	if why != "" {
 		x.fail(-32602, why)
+		return in, false
 	}
-	return in, why == ""
+	if code := x.c.refuses(x.a, in); code != 0 {
+		x.fail(code, "content type not supported")
+		return in, false
+	}
+	return in, true
 }
 
 func (x *call) tenant() string {
@@ -237,7 +247,8 @@ func (x *call) send() {
 	if t == nil {
 		return
 	}
-	if in.wait && !s.AtOnce {
+	x.correlate(t.id)
+	if (in.wait || s.Waits) && !s.AtOnce {
 		x.await(t.task)
 	}
 	if t.continued != nil && x.c.FollowUp.Message {
@@ -273,7 +284,9 @@ func (x *call) known() (*task, taskParams) {
 	t := x.a.find(p.ID)
 	if t == nil {
 		x.fail(-32001, "task not found")
+		return nil, p
 	}
+	x.correlate(t.id)
 	return t, p
 }
 
@@ -310,7 +323,14 @@ func (x *call) get() {
 	if g.OtherID {
 		x.out.id = newID()
 	}
-	if task := x.out.task(v, p.HistoryLength); g.Wrapped {
+	length := p.HistoryLength
+	switch {
+	case g.AllHistory:
+		length = nil
+	case g.MostHistory != nil:
+		length = g.MostHistory
+	}
+	if task := x.out.task(v, length); g.Wrapped {
 		x.reply(union{Task: task}, nil)
 	} else {
 		x.reply(task, nil)

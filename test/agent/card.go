@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -57,7 +58,7 @@ func (a *Agent) serveCard(c *Config, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	streaming := !c.Card.Rolling || a.nth("cards")%2 == 1
-	body := c.card(a.baseURL(r)+"/a2a", streaming)
+	body := c.card(a.baseURL(r), streaming)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if !c.Card.NoETag {
@@ -86,12 +87,29 @@ func (a *Agent) serveCard(c *Config, w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// card is the card's bytes for an endpoint.
-func (c *Config) card(endpoint string, streaming bool) []byte {
-	k := c.Card
-	if k.URL != "" {
-		endpoint = k.URL
+// The bindings, by the names of the cards.
+const (
+	bindingJSONRPC = "JSONRPC"
+	bindingREST    = "HTTP+JSON"
+)
+
+// bindingPaths are where the bindings stand below the base URL.
+var bindingPaths = map[string]string{bindingJSONRPC: "/a2a", bindingREST: restPath}
+
+func (c *Config) lists(binding string) bool { return slices.Contains(c.Bindings, binding) }
+
+// endpoint of a binding, or the one address that the card names for all.
+func (c *Config) endpoint(base, binding string) string {
+	if c.Card.URL != "" {
+		return c.Card.URL
 	}
+	return base + bindingPaths[binding]
+}
+
+// card is the card's bytes for a base URL.
+func (c *Config) card(base string, streaming bool) []byte {
+	k := c.Card
+	endpoint := c.endpoint(base, c.Bindings[0])
 	if k.Raw != "" {
 		return []byte(strings.ReplaceAll(k.Raw, "{{URL}}", endpoint))
 	}
@@ -104,7 +122,7 @@ func (c *Config) card(endpoint string, streaming bool) []byte {
 		m["capabilities"] = c.capabilities(streaming)
 	}
 	if k.Generation == V10 || k.Union {
-		m["supportedInterfaces"] = c.interfaces(endpoint)
+		m["supportedInterfaces"] = c.interfaces(base)
 	}
 	if k.Generation != V10 || k.Union {
 		m["url"] = endpoint
@@ -112,12 +130,20 @@ func (c *Config) card(endpoint string, streaming bool) []byte {
 		case V01:
 		case V02:
 			m["protocolVersion"] = "0.2.5"
+			if c.Bindings[0] != bindingJSONRPC {
+				m["preferredTransport"] = c.Bindings[0]
+			}
+			c.additional(m, base)
 		default:
-			m["protocolVersion"], m["preferredTransport"] = "0.3.0", "JSONRPC"
+			m["protocolVersion"], m["preferredTransport"] = "0.3.0", c.Bindings[0]
+			c.additional(m, base)
 			if k.Interfaces != nil && k.Generation == V03 {
 				m["additionalInterfaces"] = k.Interfaces
 			}
 		}
+	}
+	if k.ExtendedAgentCard != nil && k.Generation != V10 {
+		m["supportsAuthenticatedExtendedCard"] = k.ExtendedAgentCard
 	}
 	if k.Giant > 0 {
 		m["x-padding"] = strings.Repeat("x", k.Giant)
@@ -167,7 +193,19 @@ func (c *Config) capabilities(streaming bool) map[string]any {
 	return m
 }
 
-func (c *Config) interfaces(endpoint string) any {
+// additional lists every interface of 0.x, the main one too.
+func (c *Config) additional(m map[string]any, base string) {
+	if len(c.Bindings) < 2 {
+		return
+	}
+	var list []any
+	for _, b := range c.Bindings {
+		list = append(list, map[string]any{"url": c.endpoint(base, b), "transport": b})
+	}
+	m["additionalInterfaces"] = list
+}
+
+func (c *Config) interfaces(base string) any {
 	if c.Card.Interfaces != nil {
 		return c.Card.Interfaces
 	}
@@ -175,11 +213,15 @@ func (c *Config) interfaces(endpoint string) any {
 	if c.Card.Generation != V10 {
 		version = "0.3"
 	}
-	one := map[string]any{"url": endpoint, "protocolBinding": "JSONRPC", "protocolVersion": version}
-	if c.Card.Tenant != "" {
-		one["tenant"] = c.Card.Tenant
+	var list []any
+	for _, b := range c.Bindings {
+		one := map[string]any{"url": c.endpoint(base, b), "protocolBinding": b, "protocolVersion": version}
+		if c.Card.Tenant != "" {
+			one["tenant"] = c.Card.Tenant
+		}
+		list = append(list, one)
 	}
-	return []any{one}
+	return list
 }
 
 // declaresStreaming says what an honest server goes by.

@@ -34,6 +34,9 @@ type Config struct {
 	// Generation spoken on the wire; default 1.0. Also lists further generations answered at the same endpoint.
 	Generation Generation   `json:"generation,omitempty"`
 	Also       []Generation `json:"also,omitempty"`
+	// Bindings are the interfaces that the card lists, in this order: "JSONRPC" (the default, and served in any case) and "HTTP+JSON",
+	// which 0.1 has not. All of them lead to the same tasks, and every quirk that is not about one binding's form holds for all.
+	Bindings []string `json:"bindings,omitempty"`
 	// Prefix is the path that the agent lives under ("/agents/one"); default none (C48).
 	Prefix string `json:"prefix,omitempty"`
 	// Latency before each HTTP answer's first byte; default 0.
@@ -45,12 +48,18 @@ type Config struct {
 	// HTTP faults; the first that concerns a request spoils it.
 	HTTP     []Fault        `json:"http,omitempty"`
 	RPC      RPCConfig      `json:"rpc,omitempty"`
+	REST     RESTConfig     `json:"rest,omitempty"`
 	Script   ScriptConfig   `json:"script,omitempty"`
 	Send     SendConfig     `json:"send,omitempty"`
 	Stream   StreamConfig   `json:"stream,omitempty"`
 	Get      GetConfig      `json:"get,omitempty"`
 	Cancel   CancelConfig   `json:"cancel,omitempty"`
 	FollowUp FollowUpConfig `json:"followUp,omitempty"`
+	// Resubscribe, Extended and Modes are in bend.go.
+	Resubscribe ResubscribeConfig `json:"resubscribe,omitempty"`
+	Extended    ExtendedConfig    `json:"extended,omitempty"`
+	Modes       ModesConfig       `json:"modes,omitempty"`
+	Gateway  GatewayConfig  `json:"gateway,omitempty"`
 }
 
 // CardConfig shapes the card.
@@ -124,6 +133,8 @@ type Fault struct {
 type RPCConfig struct {
 	// Unknown answers -32601 to every method (C35).
 	Unknown bool `json:"unknown,omitempty"`
+	// ParamsFirst answers -32602 to params without a member before it looks at the method's name.
+	ParamsFirst bool `json:"paramsFirst,omitempty"`
 	// ID of answers: "" echoes, "string" and "number" change the type, "wrong", "null" and "missing" are what they say.
 	ID string `json:"id,omitempty"`
 	// CheckVersion refuses an A2A-Version other than the generation's with -32009.
@@ -200,8 +211,9 @@ type SendConfig struct {
 	// Refuse answers with this JSON-RPC code; Every limits it to every Nth send.
 	Refuse int `json:"refuse,omitempty"`
 	Every  int `json:"every,omitempty"`
-	// AtOnce returns at once although asked to wait (C45).
+	// AtOnce returns at once although asked to wait (C45); Waits waits although asked not to.
 	AtOnce bool `json:"atOnce,omitempty"`
+	Waits  bool `json:"waits,omitempty"`
 	// Bare leaves out 1.0's task wrapper (C40).
 	Bare bool `json:"bare,omitempty"`
 	// Hang never answers.
@@ -301,6 +313,9 @@ type GetConfig struct {
 	// OtherID answers with another id; Wrapped puts the Task under a task member.
 	OtherID bool `json:"otherID,omitempty"`
 	Wrapped bool `json:"wrapped,omitempty"`
+	// AllHistory gives the whole history, MostHistory so many messages at most, whatever was asked for.
+	AllHistory  bool `json:"allHistory,omitempty"`
+	MostHistory *int `json:"mostHistory,omitempty"`
 	// Purged answers TaskNotFound for terminal tasks.
 	Purged bool `json:"purged,omitempty"`
 }
@@ -350,6 +365,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Generation == "" {
 		c.Generation = V10
+	}
+	if len(c.Bindings) == 0 {
+		c.Bindings = []string{bindingJSONRPC}
 	}
 	c.Prefix = strings.TrimSuffix(c.Prefix, "/")
 	if c.Card.Generation == "" {

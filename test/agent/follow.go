@@ -22,6 +22,7 @@ type follower struct {
 func (x *call) follow(out sink, t *task, first *view, from int, sc StreamConfig) {
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
+	t.streamed(cancel)
 	defer context.AfterFunc(x.a.base, cancel)()
 	x.a.openStream(1)
 	defer x.a.openStream(-1)
@@ -29,6 +30,7 @@ func (x *call) follow(out sink, t *task, first *view, from int, sc StreamConfig)
 	if !x.a.pause(x.ctx, x.c) {
 		return
 	}
+	x.correlate(t.id)
 	if !sc.HeadersLate {
 		out.open()
 	}

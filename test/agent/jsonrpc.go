@@ -68,8 +68,14 @@ func (j jsonRPC) answer(result any, e *rpcError) {
 	if e != nil && j.c.ErrorStatus != 0 {
 		status = j.c.ErrorStatus
 	}
-	writeJSON(j.w, j.c, status, j.envelope(result, e))
+	kind := "application/json"
+	if j.c.PlainText {
+		kind = "text/plain; charset=utf-8"
+	}
+	writeJSON(j.w, kind, status, j.envelope(result, e))
 }
+
+func (j jsonRPC) header(name, value string) { j.w.Header().Set(name, value) }
 
 func (j jsonRPC) stream(c StreamConfig) sink { return &sse{w: j.w, c: c, frame: j.envelope} }
 
@@ -96,15 +102,11 @@ func (j jsonRPC) envelope(result any, e *rpcError) any {
 }
 
 // writeJSON writes a unary answer of any binding over HTTP.
-func writeJSON(w http.ResponseWriter, c RPCConfig, status int, v any) {
+func writeJSON(w http.ResponseWriter, kind string, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		http.Error(w, "encoding the answer", http.StatusInternalServerError)
 		return
-	}
-	kind := "application/json"
-	if c.PlainText {
-		kind = "text/plain; charset=utf-8"
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)

@@ -14,18 +14,20 @@ type part struct {
 	Raw  json.RawMessage `json:"raw,omitempty"`
 	URL  json.RawMessage `json:"url,omitempty"`
 	File json.RawMessage `json:"file,omitempty"`
+	// MediaType in 1.0, which has a place for it beside every kind.
+	MediaType string `json:"mediaType,omitempty"`
 }
 
 func (p part) empty() bool {
 	return p.Text == nil && p.Data == nil && p.Raw == nil && p.URL == nil && p.File == nil
 }
 
-// fits says whether the part has the shape of the generation.
-func (p part) fits(g Generation) bool {
-	switch g {
-	case V10:
+// fits says whether the part has the shape of the generation, or of its proto.
+func (p part) fits(g Generation, proto bool) bool {
+	switch {
+	case g == V10, proto:
 		return p.Kind == "" && p.Type == ""
-	case V01:
+	case g == V01:
 		return p.Type != ""
 	default:
 		return p.Kind != ""
@@ -72,6 +74,7 @@ type sendParams struct {
 		MessageID string                     `json:"messageId"`
 		Role      string                     `json:"role"`
 		Parts     []part                     `json:"parts"`
+		Content   []part                     `json:"content"` // parts in the proto of 0.3
 		TaskID    string                     `json:"taskId"`
 		ContextID string                     `json:"contextId"`
 		Metadata  map[string]json.RawMessage `json:"metadata"`
@@ -84,8 +87,8 @@ type sendParams struct {
 	Metadata map[string]json.RawMessage `json:"metadata"`
 }
 
-// readSend reads the params of a send in the generation given; why is empty if they are good.
-func readSend(g Generation, raw json.RawMessage) (in incoming, why string) {
+// readSend reads the params of a send in the generation given, or in the ProtoJSON of it; why is empty if they are good.
+func readSend(g Generation, proto bool, raw json.RawMessage) (in incoming, why string) {
 	var p sendParams
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return in, "params do not parse"
@@ -94,6 +97,9 @@ func readSend(g Generation, raw json.RawMessage) (in incoming, why string) {
 		return in, "message is missing"
 	}
 	m := p.Message
+	if proto && g != V10 {
+		m.Parts = m.Content
+	}
 	in = incoming{taskID: m.TaskID, contextID: m.ContextID, messageID: m.MessageID, parts: m.Parts, wait: true,
 		historyLength: p.Configuration.HistoryLength, metadata: map[string]json.RawMessage{}}
 	for _, md := range []map[string]json.RawMessage{p.Metadata, m.Metadata} {
@@ -102,6 +108,9 @@ func readSend(g Generation, raw json.RawMessage) (in incoming, why string) {
 		}
 	}
 	role, why := "user", ""
+	if proto {
+		role = "ROLE_USER"
+	}
 	switch g {
 	case V10:
 		role = "ROLE_USER"
@@ -134,7 +143,7 @@ func readSend(g Generation, raw json.RawMessage) (in incoming, why string) {
 		why = "message.parts is empty"
 	}
 	for _, p := range m.Parts {
-		if why == "" && (p.empty() || !p.fits(g)) {
+		if why == "" && (p.empty() || !p.fits(g, proto)) {
 			why = "a part has not the shape of this generation"
 		}
 	}

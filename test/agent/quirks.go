@@ -187,6 +187,14 @@ var quirks = map[string]quirk{
 		c.Send.AtOnce = true
 	}},
 
+	// Gateways that rewrite task ids.
+	"ids-per-task":         {"a gateway gives every task one other id", func(c *Config) { c.Gateway.IDs = "per-task" }},
+	"ids-per-answer":       {"a gateway gives tasks another id in every answer and stream", func(c *Config) { c.Gateway.IDs = "per-answer" }},
+	"ids-per-event":        {"a gateway gives tasks another id in every answer and event", func(c *Config) { c.Gateway.IDs = "per-event" }},
+	"ids-in-streams":       {"a gateway gives tasks another id in every stream", func(c *Config) { c.Gateway.IDs = "in-streams" }},
+	"correlates":           {"metadata.correlationId tells tasks apart", func(c *Config) { c.Gateway.Correlation = "metadata" }},
+	"correlates-by-header": {"the header X-Correlation-Id tells tasks apart", func(c *Config) { c.Gateway.Correlation = "header" }},
+
 	// Cards.
 	"legacy-path":       {"the card is at agent.json only (C50)", func(c *Config) { c.Card.Path = "legacy" }},
 	"prefixed":          {"the agent lives under /agents/one (C48)", func(c *Config) { c.Prefix = "/agents/one" }},
@@ -225,8 +233,30 @@ var quirks = map[string]quirk{
 	"rolling-deploy":     {"every other card does not declare streaming", func(c *Config) { c.Card.Rolling = true }},
 	"no-etag":            {"the card has no ETag", func(c *Config) { c.Card.NoETag = true }},
 
+	// HTTP+JSON, for agents whose card lists it.
+	"rest":                 {"the card lists HTTP+JSON and nothing else", func(c *Config) { c.Bindings = []string{bindingREST} }},
+	"rest-too":             {"the card lists HTTP+JSON after JSON-RPC", func(c *Config) { c.Bindings = []string{bindingJSONRPC, bindingREST} }},
+	"rest-first":           {"the card lists HTTP+JSON before JSON-RPC", func(c *Config) { c.Bindings = []string{bindingREST, bindingJSONRPC} }},
+	"rest-problem-details": {"REST errors are problem details (1.0.0)", func(c *Config) { c.REST.Errors = "problem" }},
+	"rest-no-reason":       {"REST errors are google.rpc.Status without a reason", func(c *Config) { c.REST.Errors = "status" }},
+	"rest-message-errors":  {"REST errors are a mere message", func(c *Config) { c.REST.Errors = "message" }},
+	"rest-bare-errors":     {"REST errors are a status without JSON", func(c *Config) { c.REST.Errors = "bare" }},
+	"rest-old-status":      {"REST errors have the statuses of 1.0.0", func(c *Config) { c.REST.OldStatus = true }},
+	"rest-created":         {"REST sends are 201 and cancels 202", func(c *Config) { c.REST.Created = true }},
+	"rest-subscribe-get":   {"re-attaching is a GET", func(c *Config) { c.REST.Subscribe = "GET" }},
+	"rest-subscribe-post":  {"re-attaching is a POST", func(c *Config) { c.REST.Subscribe = "POST" }},
+	"rest-no-tenant-path":  {"tenants are in bodies and queries, not in paths", func(c *Config) { c.REST.NoTenantPath = true }},
+	"rest-own-media-type":  {"bodies must be application/a2a+json", func(c *Config) { c.REST.OwnMediaType = true }},
+	"rest-no-task-paths":   {"a gateway routes messages and nothing below /tasks (C85)", func(c *Config) { c.REST.NoTaskPaths = true }},
+	"rest-other-mount": {"1.0's paths stand under /v1, or 0.3's do not", func(c *Config) {
+		if c.REST.At = "/"; c.Generation == V10 || c.Generation == "" {
+			c.REST.At = "/v1"
+		}
+	}},
+
 	// JSON-RPC.
 	"mcp":              {"every method is -32601 (C35)", func(c *Config) { c.RPC.Unknown = true }},
+	"params-first":     {"params without a member are -32602 whatever the method", func(c *Config) { c.RPC.ParamsFirst = true }},
 	"id-string":        {"ids of answers are strings, whatever the request's was", func(c *Config) { c.RPC.ID = "string" }},
 	"id-number":        {"answers carry the id 1", func(c *Config) { c.RPC.ID = "number" }},
 	"id-wrong":         {"answers carry another id", func(c *Config) { c.RPC.ID = "wrong" }},

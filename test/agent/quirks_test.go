@@ -269,6 +269,29 @@ func rawStream(has string) act {
 	}
 }
 
+// named counts the ids that a task is called by: in the answer to a send, in three answers about it and in a stream; whether GetTask calls
+// the stream's task something else; and whether metadata tells the agent's own.
+func named(t *testing.T, _ *agent.Agent, p *peer) string {
+	sent := task(p.call("send", p.message("ping", "")))
+	id := str(sent, "id")
+	asked, streamed := map[string]bool{}, map[string]bool{}
+	for range 3 {
+		asked[str(p.call("get", obj{"id": id}), "result", "id")] = true
+	}
+	var last string
+	for f := range p.stream("stream", p.message("ping", "")).frames {
+		r, _ := f.envelope["result"].(obj)
+		for _, inner := range []string{str(r, "task", "id"), str(r, "statusUpdate", "taskId"), str(r, "artifactUpdate", "taskId")} {
+			if inner != "" {
+				streamed[inner], last = true, inner
+			}
+		}
+	}
+	stranger := str(p.call("get", obj{"id": last}), "result", "id") != last
+	return fmt.Sprintf("send 1, get %d, stream %d, stranger %v, own id %v", len(asked), len(streamed), stranger,
+		str(sent, "metadata", agent.CorrelationKey) != "")
+}
+
 // both does two acts.
 func both(a, b act) act {
 	return func(t *testing.T, ag *agent.Agent, p *peer) string { return a(t, ag, p) + " / " + b(t, ag, p) }
@@ -535,6 +558,22 @@ var quirkCases = []quirkCase{
 	}, want: "working"},
 	{quirk: "follow-up-new-id", act: followedUp(), want: "new id; old input-required"},
 	{quirk: "follow-up-rewritten", act: followedUp(), want: "new id; old completed"},
+	{quirk: "ids-per-task", act: named, want: "send 1, get 1, stream 1, stranger false, own id false"},
+	{quirk: "ids-per-answer", act: named, want: "send 1, get 3, stream 1, stranger true, own id false"},
+	{quirk: "ids-per-event", act: named, want: "send 1, get 3, stream 4, stranger true, own id false"},
+	{quirk: "ids-in-streams", act: named, want: "send 1, get 1, stream 1, stranger true, own id false"},
+	{quirk: "correlates", act: named, want: "send 1, get 1, stream 1, stranger false, own id true"},
+	{quirk: "correlates-by-header", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		r, err := p.post(t.Context(), "send", p.message("ping", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		return fmt.Sprint(len(r.Header.Get(agent.CorrelationHeader)))
+	}, want: "36"},
+	{quirk: "params-first", act: func(_ *testing.T, _ *agent.Agent, p *peer) string {
+		return code(p.call("send", obj{})) + " " + code(p.call("get", obj{"id": "x"}))
+	}, want: "-32602 -32001"},
 	{quirk: "follow-up-refused", act: followedUp(), want: "-32602; old input-required"},
 	{quirk: "follow-up-not-found", act: followedUp(), want: "-32001; old input-required"},
 	{quirk: "follow-up-early", act: both(followedUp(), func(t *testing.T, _ *agent.Agent, p *peer) string {
@@ -651,6 +690,27 @@ var quirkCases = []quirkCase{
 	{quirk: "kinds", act: rawStream(`"kind":"status-update","statusUpdate"`), want: "true true"},
 	{quirk: "no-resubscribe", act: method("SubscribeToTask", obj{"id": "x"}), want: "-32601"},
 	{quirk: "speaks-10-and-03", act: both(sent("ping"), method("message/send", obj{})), want: "completed / -32602"},
+
+	{quirk: "rest", act: both(interfaces, resting("POST", "/message:send", nil)), want: "HTTP+JSON / 400 INVALID_PARAMS"},
+	{quirk: "rest-too", act: interfaces, want: "JSONRPC HTTP+JSON"},
+	{quirk: "rest-first", act: interfaces, want: "HTTP+JSON JSONRPC"},
+	{quirk: "rest-problem-details", more: onREST, act: resting("GET", "/tasks/x", nil), want: "404 task-not-found"},
+	{quirk: "rest-no-reason", more: onREST, act: resting("GET", "/tasks/x", nil), want: "404 not-found"},
+	{quirk: "rest-message-errors", more: onREST, act: resting("GET", "/tasks/x", nil), want: "404 task not found"},
+	{quirk: "rest-bare-errors", more: onREST, act: resting("GET", "/tasks/x", nil), want: "404 no JSON"},
+	{quirk: "rest-old-status", more: onREST, act: restEnded, want: "409 TASK_NOT_CANCELABLE"},
+	{quirk: "rest-created", gen: agent.V03, more: onREST, act: resting("POST", "/v1/message:send", hello[agent.V03]), want: "201 completed"},
+	{quirk: "rest-subscribe-get", more: onREST, act: both(resting("POST", "/tasks/x:subscribe", nil), resting("GET", "/tasks/x:subscribe", nil)),
+		want: "405 no JSON / 404 TASK_NOT_FOUND"},
+	{quirk: "rest-subscribe-post", more: onREST, act: both(resting("POST", "/tasks/x:subscribe", nil), resting("GET", "/tasks/x:subscribe", nil)),
+		want: "404 TASK_NOT_FOUND / 405 no JSON"},
+	{quirk: "rest-no-tenant-path", more: func(c *agent.Config) { onREST(c); c.Card.Tenant = "acme" },
+		act: both(resting("GET", "/acme/tasks/x", nil), resting("GET", "/tasks/x?tenant=acme", nil)), want: "404 no JSON / 404 TASK_NOT_FOUND"},
+	{quirk: "rest-own-media-type", more: onREST, act: resting("POST", "/message:send", hello[agent.V10]), want: "400 CONTENT_TYPE_NOT_SUPPORTED"},
+	{quirk: "rest-no-task-paths", more: onREST, act: both(resting("POST", "/message:send", hello[agent.V10]), resting("GET", "/tasks/x", nil)),
+		want: "200 completed / 404 no JSON"},
+	{quirk: "rest-other-mount", more: onREST, act: both(resting("GET", "/tasks/x", nil), resting("GET", "/v1/tasks/x", nil)),
+		want: "404 no JSON / 404 TASK_NOT_FOUND"},
 
 	{quirk: "status-401", act: statuses, want: "card 401, post 401"},
 	{quirk: "status-403", act: statuses, want: "card 403, post 403"},

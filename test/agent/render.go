@@ -17,8 +17,15 @@ type wireMessage struct {
 	TaskID    string `json:"taskId,omitempty"`
 	ContextID string `json:"contextId,omitempty"`
 	Role      string `json:"role"`
-	Parts     []part `json:"parts"`
+	Parts     parts  `json:"parts,omitzero"`
+	Content   parts  `json:"content,omitzero"` // parts in the proto of 0.3
 }
+
+// parts leave themselves out only where there are none to speak of; an empty list is a list.
+type parts []part
+
+// IsZero says so to encoding/json.
+func (p parts) IsZero() bool { return p == nil }
 
 type wireArtifact struct {
 	ArtifactID string `json:"artifactId,omitempty"`
@@ -37,20 +44,22 @@ type wireTask struct {
 	Status    wireStatus     `json:"status"`
 	Artifacts []wireArtifact `json:"artifacts,omitempty"`
 	History   []wireMessage  `json:"history,omitempty"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
 	Vendor    string         `json:"x-vendor,omitempty"`
 }
 
 type wireUpdate struct {
-	Kind      string        `json:"kind,omitempty"`
-	ID        string        `json:"id,omitempty"` // 0.1
-	TaskID    string        `json:"taskId,omitempty"`
-	ContextID string        `json:"contextId,omitempty"`
-	Status    *wireStatus   `json:"status,omitempty"`
-	Artifact  *wireArtifact `json:"artifact,omitempty"`
-	Final     *bool         `json:"final,omitempty"`
-	Append    *bool         `json:"append,omitempty"`
-	LastChunk *bool         `json:"lastChunk,omitempty"`
-	Vendor    string        `json:"x-vendor,omitempty"`
+	Kind      string         `json:"kind,omitempty"`
+	ID        string         `json:"id,omitempty"` // 0.1
+	TaskID    string         `json:"taskId,omitempty"`
+	ContextID string         `json:"contextId,omitempty"`
+	Status    *wireStatus    `json:"status,omitempty"`
+	Artifact  *wireArtifact  `json:"artifact,omitempty"`
+	Final     *bool          `json:"final,omitempty"`
+	Append    *bool          `json:"append,omitempty"`
+	LastChunk *bool          `json:"lastChunk,omitempty"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+	Vendor    string         `json:"x-vendor,omitempty"`
 }
 
 // union is 1.0's result of a send and of a stream frame.
@@ -74,24 +83,35 @@ func (r renderer) union(u union, kind string) union {
 type renderer struct {
 	gen Generation
 	rpc RPCConfig
+	// proto: what is written is the ProtoJSON of the generation, which only in 0.x differs from its JSON-RPC.
+	proto bool
 	// id, if set, stands in place of the task's own id.
 	id string
+	// rewrite, if set, is what a gateway calls a task; correlate where it tells the agent's own id besides.
+	rewrite   func(own string) string
+	correlate string
 }
 
 func (r renderer) taskID(own string) string {
+	if r.rewrite != nil {
+		return r.rewrite(own)
+	}
 	if r.id != "" {
 		return r.id
 	}
 	return own
 }
 
+// unions: results name what they are by a member and enums by their names, as 1.0 does and every proto.
+func (r renderer) unions() bool { return r.gen == V10 || r.proto }
+
 func (r renderer) state(s State) any {
 	switch {
-	case r.gen != V10 || r.rpc.LowerStates:
+	case !r.unions() || r.rpc.LowerStates:
 		return string(s)
 	case r.rpc.NumericStates:
 		return protoNumbers[s]
-	case r.rpc.DoubleL && s == Canceled:
+	case (r.rpc.DoubleL || r.gen != V10) && s == Canceled:
 		return "TASK_STATE_CANCELLED"
 	}
 	return protoStates[s]
@@ -106,9 +126,9 @@ func (r renderer) vendor() string {
 
 func (r renderer) text(s string) []part {
 	p := part{Text: &s}
-	switch r.gen {
-	case V10:
-	case V01:
+	switch {
+	case r.unions():
+	case r.gen == V01:
 		p.Type = "text"
 	default:
 		p.Kind = "text"
@@ -136,10 +156,16 @@ func (r renderer) message(id, taskID, contextID string, user bool, parts []part)
 	if user {
 		m.Role = "user"
 	}
-	switch r.gen {
-	case V10:
+	if m.Parts == nil {
+		m.Parts = []part{}
+	}
+	switch {
+	case r.unions():
 		m.Role = "ROLE_" + strings.ToUpper(m.Role)
-	case V01:
+		if r.gen != V10 {
+			m.Parts, m.Content = nil, m.Parts
+		}
+	case r.gen == V01:
 		m.MessageID, m.TaskID, m.ContextID = "", "", ""
 	default:
 		m.Kind = "message"
@@ -166,11 +192,11 @@ func (r renderer) artifact(taskID, text string) wireArtifact {
 // task as the bare object that GetTask and CancelTask answer with. history nil: all of it.
 func (r renderer) task(v view, history *int) *wireTask {
 	id := r.taskID(v.id)
-	w := &wireTask{ID: id, Status: r.status(v.status, id, v.context), Vendor: r.vendor()}
-	switch r.gen {
-	case V10:
+	w := &wireTask{ID: id, Status: r.status(v.status, id, v.context), Vendor: r.vendor(), Metadata: r.metadata(v.id)}
+	switch {
+	case r.unions():
 		w.ContextID = v.context
-	case V01:
+	case r.gen == V01:
 		w.SessionID = v.context
 	default:
 		w.Kind, w.ContextID = "task", v.context
@@ -210,10 +236,10 @@ func (r renderer) frame(ev event, v view) any {
 
 // taskFrame is a Task on a stream; 0.1 has no such event and sends its status.
 func (r renderer) taskFrame(v view) any {
-	switch r.gen {
-	case V10:
+	switch {
+	case r.unions():
 		return r.union(union{Task: r.task(v, nil)}, "task")
-	case V01:
+	case r.gen == V01:
 		return r.statusFrame(event{kind: evStatus, status: v.status}, v)
 	default:
 		return r.task(v, nil)
@@ -227,14 +253,14 @@ func (r renderer) statusFrame(ev event, v view) any {
 	if ev.final != nil {
 		final = *ev.final
 	}
-	u := &wireUpdate{TaskID: id, ContextID: v.context, Status: &st, Final: &final, Vendor: r.vendor()}
-	switch r.gen {
-	case V10:
-		if !r.rpc.Vendor {
-			u.Final = nil
+	u := &wireUpdate{TaskID: id, ContextID: v.context, Status: &st, Final: &final, Vendor: r.vendor(), Metadata: r.metadata(v.id)}
+	switch {
+	case r.unions():
+		if r.gen == V10 && !r.rpc.Vendor || r.gen != V10 && !final {
+			u.Final = nil // ProtoJSON leaves false out, and 1.0 has no such member
 		}
 		return r.union(union{StatusUpdate: u}, "status-update")
-	case V01:
+	case r.gen == V01:
 		u.ID, u.TaskID, u.ContextID = id, "", ""
 		return u
 	default:
@@ -247,11 +273,11 @@ func (r renderer) artifactFrame(ev event, v view) any {
 	id := r.taskID(v.id)
 	a := r.artifact(id, ev.text)
 	more := !ev.first
-	u := &wireUpdate{TaskID: id, ContextID: v.context, Artifact: &a, Append: &more, LastChunk: &ev.last, Vendor: r.vendor()}
-	switch r.gen {
-	case V10:
+	u := &wireUpdate{TaskID: id, ContextID: v.context, Artifact: &a, Append: &more, LastChunk: &ev.last, Vendor: r.vendor(), Metadata: r.metadata(v.id)}
+	switch {
+	case r.unions():
 		return r.union(union{ArtifactUpdate: u}, "artifact-update")
-	case V01:
+	case r.gen == V01:
 		a.Append, a.LastChunk = &more, &ev.last
 		u.ID, u.TaskID, u.ContextID, u.Append, u.LastChunk = id, "", "", nil, nil
 		return u
@@ -264,7 +290,7 @@ func (r renderer) artifactFrame(ev event, v view) any {
 // sent is the result of a unary send that answered with a task.
 func (r renderer) sent(v view, history *int, bare bool) any {
 	t := r.task(v, history)
-	if r.gen == V10 && !bare {
+	if r.unions() && !bare {
 		return r.union(union{Task: t}, "task")
 	}
 	return t
@@ -273,7 +299,7 @@ func (r renderer) sent(v view, history *int, bare bool) any {
 // said is the result of a send that answered with a Message.
 func (r renderer) said(id, contextID string, parts []part) any {
 	m := r.message(id, "", contextID, false, parts)
-	if r.gen == V10 {
+	if r.unions() {
 		return r.union(union{Message: m}, "message")
 	}
 	return m
@@ -299,10 +325,13 @@ func (r renderer) fail(code int, text string) *rpcError {
 	}
 	e := &rpcError{Code: code, Message: text}
 	if reason := errorReasons[code]; reason != "" && r.gen == V10 {
-		e.Data = []map[string]any{{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason,
-			"domain": "a2a-protocol.org"}}
+		e.Data = errorInfo(reason)
 	}
 	return e
+}
+
+func errorInfo(reason string) []map[string]any {
+	return []map[string]any{{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org"}}
 }
 
 // farFuture stands for "for ever" where a timer needs a number.

@@ -57,7 +57,7 @@ func (a *Agent) begin(c *Config, in incoming, work time.Duration, broken bool) *
 	t.stop = stop
 	a.keep(t)
 	deed := c.deed(in)
-	if broken {
+	if broken || c.spoils(in) {
 		deed = "fail"
 	}
 	x := &execution{t: t, c: c, work: work, exempt: c.exempt(in)}

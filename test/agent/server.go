@@ -43,6 +43,13 @@ func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	if below, ok := strings.CutPrefix(path, restPath+"/"); ok && c.lists(bindingREST) {
+		a.serveREST(c, w, r, "/"+below)
+		return
+	}
+	if a.serveLegacyExtended(c, w, r, path) {
+		return
+	}
 	if r.Method != http.MethodPost || (path != "" && path != "/" && path != "/a2a" && path != "/a2a/") {
 		a.note(r, "other", nil)
 		if !a.spoil(c, w, r, "other") {

@@ -118,10 +118,7 @@ func (x *call) resubscribe() {
 		x.fail(-32004, "the task is over")
 		return
 	}
-	sc := x.c.Stream.framing()
-	out := x.by.stream(sc)
-	v, at := t.join()
-	x.follow(out, t, &v, at, sc)
+	x.pickUp(t)
 }
 
 // framing is what holds for every stream, re-attached ones too: form and keeping open, not lies.

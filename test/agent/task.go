@@ -44,6 +44,8 @@ type task struct {
 	artifact []string
 	history  []turn
 	changed  chan struct{} // closed and replaced at each change
+	ends     []context.CancelFunc // of its streams
+	outside  string        // what a gateway calls it; empty: nothing yet
 	claimed  State         // what GetTask says whatever is true; empty: the truth
 	hidden   bool          // a lie still wants to say something after a terminal state: streams stay open
 	noFrame  bool          // streams end at a terminal state without showing it
