@@ -129,7 +129,7 @@ func (a *Agent) serveLegacyExtended(c *Config, w http.ResponseWriter, r *http.Re
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return true
 	}
-	writeJSON(w, c.RPC, http.StatusOK, c.extended(a))
+	writeJSON(w, c.RPC.mediaType("application/json"), http.StatusOK, c.extended(a))
 	return true
 }
 

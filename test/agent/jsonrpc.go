@@ -68,11 +68,7 @@ func (j jsonRPC) answer(result any, e *rpcError) {
 	if e != nil && j.c.ErrorStatus != 0 {
 		status = j.c.ErrorStatus
 	}
-	kind := "application/json"
-	if j.c.PlainText {
-		kind = "text/plain; charset=utf-8"
-	}
-	writeJSON(j.w, kind, status, j.envelope(result, e))
+	writeJSON(j.w, j.c.mediaType("application/json"), status, j.envelope(result, e))
 }
 
 func (j jsonRPC) header(name, value string) { j.w.Header().Set(name, value) }
@@ -99,6 +95,14 @@ func (j jsonRPC) envelope(result any, e *rpcError) any {
 		}
 	}
 	return response{JSONRPC: "2.0", ID: id, Result: result, Error: e}
+}
+
+// mediaType of a unary answer, given the right one.
+func (c RPCConfig) mediaType(right string) string {
+	if c.PlainText {
+		return "text/plain; charset=utf-8"
+	}
+	return right
 }
 
 // writeJSON writes a unary answer of any binding over HTTP.

@@ -236,12 +236,10 @@ type rest struct {
 
 func (b rest) answer(result any, e *rpcError) {
 	kind := "application/json"
-	switch {
-	case b.c.RPC.PlainText:
-		kind = "text/plain; charset=utf-8"
-	case b.generation == V10:
+	if b.generation == V10 {
 		kind = "application/a2a+json"
 	}
+	kind = b.c.RPC.mediaType(kind)
 	switch {
 	case e != nil:
 		b.fail(kind, e)
