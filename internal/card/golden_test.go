@@ -43,7 +43,7 @@ var goldens = []struct {
 		warnings`},
 	{"v03", wellKnown, "0.3 lists interfaces by url and transport; a missing transport is JSONRPC, an empty alternative needs no login", `
 		JSONRPC 0.3.0 https://peer.test/a2a/v1 (old) usable
-		HTTP+JSON 0.3.0 https://peer.test/a2a/v1 (old)
+		HTTP+JSON 0.3.0 https://peer.test/a2a/v1 (old) usable
 		GRPC 0.3.0 https://peer.test/a2a/grpc (old) usable
 		JSONRPC 0.3.0 https://peer.test/a2a/v2 (old) usable
 		declared Streaming PushNotifications StateTransitionHistory
@@ -58,7 +58,7 @@ var goldens = []struct {
 		warnings`},
 	{"v10", wellKnown, "1.0 lists everything in supportedInterfaces", `
 		JSONRPC 1.0 https://peer.test/rpc usable
-		HTTP+JSON 1.0 https://peer.test/rest
+		HTTP+JSON 1.0 https://peer.test/rest usable
 		GRPC 1.0 https://peer.test:443 usable
 		declared Streaming PushNotifications ExtendedAgentCard
 		input text/plain output text/plain
@@ -67,7 +67,7 @@ var goldens = []struct {
 		warnings`},
 	{"v10-case-members", wellKnown, "security as one SDK serves it does not lose the card", `
 		JSONRPC 1.0 https://peer.test/rpc usable
-		HTTP+JSON 1.0 https://peer.test/rest
+		HTTP+JSON 1.0 https://peer.test/rest usable
 		GRPC 1.0 https://peer.test:443 usable
 		declared Streaming PushNotifications ExtendedAgentCard
 		input text/plain output text/plain
@@ -158,7 +158,7 @@ var goldens = []struct {
 		warnings CapabilityWrongType InterfaceMalformed ModesMalformed SecurityMalformed SkillsMalformed`},
 	{"c63-signed", wellKnown, "C63: a signed card", `
 		JSONRPC 1.0 https://peer.test/rpc usable
-		HTTP+JSON 1.0 https://peer.test/rest
+		HTTP+JSON 1.0 https://peer.test/rest usable
 		GRPC 1.0 https://peer.test:443 usable
 		declared Streaming PushNotifications ExtendedAgentCard
 		input text/plain output text/plain

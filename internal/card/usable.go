@@ -19,8 +19,9 @@ type Preference struct {
 
 // spoken holds the generations that we speak by each binding; one without a version is found out by asking.
 var spoken = map[string]map[string]bool{
-	JSONRPC: {"1.0": true, "0.3": true, "0.2": true, "0.1": true, "": true},
-	GRPC:    {"1.0": true, "0.3": true, "0.2": true, "": true}, // a2a.v1 came with 0.2.5
+	JSONRPC:  {"1.0": true, "0.3": true, "0.2": true, "0.1": true, "": true},
+	HTTPJSON: {"1.0": true, "0.3": true, "0.2": true, "": true}, // came with 0.2.5
+	GRPC:     {"1.0": true, "0.3": true, "0.2": true, "": true}, // a2a.v1 came with 0.2.5
 }
 
 // Speaks tells whether we speak a generation by a binding.
