@@ -12,3 +12,11 @@ func Standalone(p *trustv1alpha1.Probes) (probe.Fixtures, probe.Timing, trust.Po
 	s := effective(&trustv1alpha1.AgentPeerSpec{Probes: *p}, Config{Defaults: DefaultConfig().Defaults})
 	return fixtures(p), s.timing(probe.DefaultTiming()), s.policy()
 }
+
+// Written is what an operator that restarts knows of a peer: as much of its memory as status holds.
+func Written(p trust.Peer) trust.Peer {
+	var s trustv1alpha1.AgentPeerStatus
+	writeMemory(&s, p)
+	s = bounded(s)
+	return readMemory(&s)
+}

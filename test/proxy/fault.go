@@ -39,6 +39,10 @@ type Fault struct {
 	// Backend is the one that serves where Replicas is empty.
 	Backend int
 
+	// MoveAfter lets the next backend take over this long after the fault was set, as when an agent restarts without its tasks: streams
+	// that are open then are reset.
+	MoveAfter time.Duration
+
 	// Lag answers GetTask (JSON-RPC) with what it was so long ago, and with TaskNotFound where the task was not known then.
 	Lag time.Duration
 
@@ -47,6 +51,9 @@ type Fault struct {
 
 	// DateOff moves the Date header.
 	DateOff time.Duration
+
+	// set is when the fault was set.
+	set time.Time
 }
 
 // The values of Replicas and Rewrite.
@@ -56,3 +63,8 @@ const (
 	Once         = "once"
 	Each         = "each"
 )
+
+// moves is when the next backend takes over.
+func (f Fault) moves() time.Time { return f.set.Add(f.MoveAfter) }
+
+func (f Fault) moved() bool { return f.MoveAfter > 0 && time.Now().After(f.moves()) }

@@ -100,6 +100,7 @@ func (p *Proxy) URL() string {
 // Set sets the fault of the requests that begin from now on. Coming up again after Down may take a moment; an error says that the port
 // was taken meanwhile.
 func (p *Proxy) Set(f Fault) error {
+	f.set = time.Now()
 	was := p.fault.Swap(&f)
 	switch {
 	case f.Down && !was.Down:
@@ -264,6 +265,9 @@ func (x *passage) read(w http.ResponseWriter, r *http.Request) bool {
 // choose picks the replica.
 func (p *Proxy) choose(r *http.Request, f Fault) *url.URL {
 	n := f.Backend
+	if f.moved() {
+		n++
+	}
 	switch f.Replicas {
 	case ByRequest:
 		n = int(p.turn.Add(1))

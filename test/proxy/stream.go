@@ -181,6 +181,9 @@ func (s *stream) cut() (<-chan time.Time, func()) {
 			at = idle
 		}
 	}
+	if s.fault.MoveAfter > 0 && !s.began(s.fault.moves()) {
+		at, s.fault.Reset = s.fault.moves(), true
+	}
 	if at.IsZero() {
 		return nil, func() {}
 	}
@@ -200,3 +203,6 @@ func (s *stream) Close() error {
 	s.closed.Do(func() { close(s.done) })
 	return s.from.Close()
 }
+
+// began says that the stream began after at.
+func (s *stream) began(at time.Time) bool { return s.begun.After(at) }
