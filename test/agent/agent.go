@@ -97,13 +97,24 @@ type TB interface {
 // The URL includes the prefix of an agent that has one.
 func (a *Agent) Start(t TB) string {
 	t.Helper()
-	s := httptest.NewServer(a.Handler())
+	s := httptest.NewUnstartedServer(a.Handler())
+	s.Config.Protocols = Protocols()
+	s.Start()
 	t.Cleanup(func() {
 		a.Close()
 		s.CloseClientConnections()
 		s.Close()
 	})
 	return s.URL + a.cfg.Load().Prefix
+}
+
+// Protocols are what a server of agents speaks: HTTP/1, and HTTP/2 for gRPC, with TLS or without.
+func Protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
 }
 
 // Close ends every executor and every open stream or hanging request.

@@ -91,6 +91,7 @@ func (a *Agent) serveCard(c *Config, w http.ResponseWriter, r *http.Request) {
 const (
 	bindingJSONRPC = "JSONRPC"
 	bindingREST    = "HTTP+JSON"
+	bindingGRPC    = "GRPC"
 )
 
 // bindingPaths are where the bindings stand below the base URL.
@@ -102,6 +103,10 @@ func (c *Config) lists(binding string) bool { return slices.Contains(c.Bindings,
 func (c *Config) endpoint(base, binding string) string {
 	if c.Card.URL != "" {
 		return c.Card.URL
+	}
+	if _, host, ok := strings.Cut(base, "://"); ok && binding == bindingGRPC {
+		host, _, _ = strings.Cut(host, "/")
+		return host // as gRPC spells addresses: without a scheme
 	}
 	return base + bindingPaths[binding]
 }

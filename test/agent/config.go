@@ -34,8 +34,8 @@ type Config struct {
 	// Generation spoken on the wire; default 1.0. Also lists further generations answered at the same endpoint.
 	Generation Generation   `json:"generation,omitempty"`
 	Also       []Generation `json:"also,omitempty"`
-	// Bindings are the interfaces that the card lists, in this order: "JSONRPC" (the default, and served in any case) and "HTTP+JSON",
-	// which 0.1 has not. All of them lead to the same tasks, and every quirk that is not about one binding's form holds for all.
+	// Bindings are the interfaces that the card lists, in this order: "JSONRPC" (the default, and served in any case), "HTTP+JSON" and
+	// "GRPC", which 0.1 has not. All of them lead to the same tasks, and every quirk that is not about one binding's form holds for all.
 	Bindings []string `json:"bindings,omitempty"`
 	// Prefix is the path that the agent lives under ("/agents/one"); default none (C48).
 	Prefix string `json:"prefix,omitempty"`

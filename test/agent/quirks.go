@@ -219,8 +219,9 @@ var quirks = map[string]quirk{
 	"card-10-wire-03":   {"the card says 1.0, the wire is 0.3 (C37)", func(c *Config) { c.Card.Generation = V10; c.Generation = V03 }},
 	"card-03-wire-01":   {"the card says 0.3, the wire is 0.1 (C38)", func(c *Config) { c.Card.Generation = V03; c.Generation = V01 }},
 	"card-03-wire-10":   {"the card says 0.3, the wire is 1.0", func(c *Config) { c.Card.Generation = V03; c.Generation = V10 }},
-	"grpc-only": {"the only interface is gRPC (C99)", func(c *Config) {
-		c.Card.Interfaces = raw(`[{"url":"peer.example.invalid:443","protocolBinding":"GRPC","protocolVersion":"1.0"}]`)
+	"grpc-only":         {"the only interface is gRPC (C99)", func(c *Config) { c.Bindings = []string{bindingGRPC} }},
+	"foreign-binding": {"the only interface has a binding of somebody's own (C99)", func(c *Config) {
+		c.Card.Interfaces = raw(`[{"url":"wss://peer.example.invalid/a2a","protocolBinding":"https://bindings.example/ws","protocolVersion":"1.0"}]`)
 	}},
 	"odd-interfaces":     {"interfaces are null, a string and one without url (C59)", func(c *Config) { c.Card.Interfaces = raw(`[null,"x",{"protocolBinding":"JSONRPC"}]`) }},
 	"estimated-duration": {"the skill has an estimatedDuration of 2 s", func(c *Config) { c.Card.EstimatedDuration = raw(`"PT2S"`) }},
@@ -232,6 +233,10 @@ var quirks = map[string]quirk{
 	"card-gzip":          {"the card is compressed and does not say so", func(c *Config) { c.Card.Gzip = true }},
 	"rolling-deploy":     {"every other card does not declare streaming", func(c *Config) { c.Card.Rolling = true }},
 	"no-etag":            {"the card has no ETag", func(c *Config) { c.Card.NoETag = true }},
+
+	// gRPC, on the agent's own port.
+	"grpc-too":   {"the card lists gRPC after JSON-RPC", func(c *Config) { c.Bindings = []string{bindingJSONRPC, bindingGRPC} }},
+	"grpc-first": {"the card lists gRPC before JSON-RPC", func(c *Config) { c.Bindings = []string{bindingGRPC, bindingJSONRPC} }},
 
 	// HTTP+JSON, for agents whose card lists it.
 	"rest":                 {"the card lists HTTP+JSON and nothing else", func(c *Config) { c.Bindings = []string{bindingREST} }},

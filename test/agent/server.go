@@ -23,6 +23,13 @@ func copyBounded(w io.Writer, r io.Reader) (int64, error) {
 
 func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
 	c := a.cfg.Load()
+	if isGRPC(r) && c.lists(bindingGRPC) {
+		if c.Drip > 0 {
+			w = dripper{w, r.Context(), c.Drip.D()}
+		}
+		a.serveGRPC(c, w, r) // whose paths know no prefix
+		return
+	}
 	path, ok := strings.CutPrefix(r.URL.Path, c.Prefix)
 	if !ok || (path != "" && path[0] != '/') {
 		http.NotFound(w, r)

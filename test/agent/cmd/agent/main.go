@@ -177,7 +177,7 @@ func serve(ctx context.Context, host string, specs []agent.Spec, out io.Writer) 
 		if err != nil {
 			return fmt.Errorf("listening for %q: %w", h.tenants[0].id, err)
 		}
-		server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+		server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, Protocols: agent.Protocols()}
 		defer func() { _ = server.Close() }()
 		go func() { failed <- server.Serve(l) }()
 		for _, t := range h.tenants {
