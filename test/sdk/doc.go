@@ -6,6 +6,9 @@
 // builds them into bin/sdk; AGENTPEER_SDK_PEERS names another folder. The sources stand beside this file, each with its own module or
 // package file, so that the main module depends on none of them.
 //
+// Peers are the servers as they speak JSON-RPC, OtherBindings the same programs where the card lists another binding instead; a2a-go 0.3.15
+// and a2a-js 0.2.5 have no HTTP+JSON server.
+//
 // How they differ on the wire: a2a-go writes an id line before each event and closes streams at
 // input-required; a2a-go 0.3.15 calls unary answers text/plain and wraps error data in an object; a2a-js 1.3.0 refuses
 // requests without A2A-Version; a2a-js sends the canceled frame after the cancel's answer or just before it; a2a-js 0.2.5

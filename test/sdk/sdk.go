@@ -24,24 +24,51 @@ const startTimeout = 60 * time.Second
 
 // Peer is one server that can be started.
 type Peer struct {
-	// Name is "a2a-go-2.3.1" and the like: the SDK and its exact version.
+	// Name is "a2a-go-2.3.1" and the like: the SDK and its exact version, and "-rest" and the like where its card lists another binding
+	// than JSON-RPC.
 	Name string
 	// Generation of the protocol it speaks.
 	Generation string
 	// CardPath is where it serves its card.
 	CardPath string
-	node     bool
+	// Binding that its card lists, by the card's name.
+	Binding string
+	// program is the SDK's, and flag the binding as it knows it; empty: the name, and JSON-RPC.
+	program, flag string
+	node          bool
 }
 
-// Peers lists the servers there are, newest protocol first.
+// Peers lists the servers there are, newest protocol first, as they speak JSON-RPC.
 func Peers() []Peer {
 	return []Peer{
-		{Name: "a2a-go-2.3.1", Generation: "1.0", CardPath: "/.well-known/agent-card.json"},
-		{Name: "a2a-js-1.3.0", Generation: "1.0", CardPath: "/.well-known/agent-card.json", node: true},
-		{Name: "a2a-go-0.3.15", Generation: "0.3", CardPath: "/.well-known/agent-card.json"},
-		{Name: "a2a-js-0.3.13", Generation: "0.3", CardPath: "/.well-known/agent-card.json", node: true},
-		{Name: "a2a-js-0.2.5", Generation: "0.2", CardPath: "/.well-known/agent.json", node: true},
+		{Name: "a2a-go-2.3.1", Generation: "1.0", CardPath: cardPath, Binding: "JSONRPC"},
+		{Name: "a2a-js-1.3.0", Generation: "1.0", CardPath: cardPath, Binding: "JSONRPC", node: true},
+		{Name: "a2a-go-0.3.15", Generation: "0.3", CardPath: cardPath, Binding: "JSONRPC"},
+		{Name: "a2a-js-0.3.13", Generation: "0.3", CardPath: cardPath, Binding: "JSONRPC", node: true},
+		{Name: "a2a-js-0.2.5", Generation: "0.2", CardPath: "/.well-known/agent.json", Binding: "JSONRPC", node: true},
 	}
+}
+
+// OtherBindings lists the same servers as they speak another binding, where the SDK can.
+func OtherBindings() []Peer {
+	return []Peer{
+		{Name: "a2a-go-2.3.1-rest", Generation: "1.0", CardPath: cardPath, Binding: "HTTP+JSON", program: "a2a-go-2.3.1", flag: "rest"},
+		{Name: "a2a-js-1.3.0-rest", Generation: "1.0", CardPath: cardPath, Binding: "HTTP+JSON", program: "a2a-js-1.3.0", flag: "rest", node: true},
+		{Name: "a2a-js-0.3.13-rest", Generation: "0.3", CardPath: cardPath, Binding: "HTTP+JSON", program: "a2a-js-0.3.13", flag: "rest", node: true},
+	}
+}
+
+const cardPath = "/.well-known/agent-card.json"
+
+// args are the program to run and its arguments.
+func (p Peer) args() (program string, args []string) {
+	if program = p.program; program == "" {
+		program = p.Name
+	}
+	if p.flag != "" {
+		args = []string{"-binding", p.flag}
+	}
+	return program, args
 }
 
 // ErrNotBuilt says that the peer's program is not in the folder.
@@ -91,7 +118,8 @@ func Start(ctx context.Context, name string) (url string, stop func(), err error
 
 func command(ctx context.Context, name string) (*exec.Cmd, error) {
 	var c *exec.Cmd
-	for _, p := range Peers() {
+	for _, p := range append(Peers(), OtherBindings()...) {
+		program, args := p.args()
 		switch {
 		case p.Name != name:
 			continue
@@ -100,17 +128,18 @@ func command(ctx context.Context, name string) (*exec.Cmd, error) {
 			if err != nil {
 				return nil, fmt.Errorf("starting %q: node is missing: %w", name, ErrNotBuilt)
 			}
-			c = exec.CommandContext(ctx, node, filepath.Join(Folder(), "a2a-js", name+".mjs"))
+			c = exec.CommandContext(ctx, node, filepath.Join(Folder(), "a2a-js", program+".mjs"))
 			c.Path, c.Args[0] = node, "node"
 			if _, err := os.Stat(c.Args[1]); err != nil {
 				return nil, fmt.Errorf("starting %q from %q: %w", name, Folder(), ErrNotBuilt)
 			}
 		default:
-			c = exec.CommandContext(ctx, filepath.Join(Folder(), name))
+			c = exec.CommandContext(ctx, filepath.Join(Folder(), program))
 			if _, err := os.Stat(c.Path); err != nil {
 				return nil, fmt.Errorf("starting %q from %q: %w", name, Folder(), ErrNotBuilt)
 			}
 		}
+		c.Args = append(c.Args, args...)
 		c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 		c.WaitDelay = 5 * time.Second
 		return c, nil

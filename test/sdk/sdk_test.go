@@ -276,7 +276,7 @@ func TestPeerHoldsAnHonestConversation(t *testing.T) {
 }
 
 func TestPeerEndsWhenItIsStopped(t *testing.T) {
-	for _, p := range sdk.Peers() {
+	for _, p := range append(sdk.Peers(), sdk.OtherBindings()...) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			if testing.Short() {
@@ -308,7 +308,7 @@ func TestPeerEndsWhenItIsStopped(t *testing.T) {
 
 func TestMissingPeerSaysWhatToRun(t *testing.T) {
 	t.Setenv(sdk.Env, t.TempDir())
-	for _, p := range sdk.Peers() {
+	for _, p := range append(sdk.Peers(), sdk.OtherBindings()...) {
 		if _, _, err := sdk.Start(t.Context(), p.Name); !errors.Is(err, sdk.ErrNotBuilt) || !strings.Contains(err.Error(), "make sdk") {
 			t.Errorf("%s: %v", p.Name, err)
 		}

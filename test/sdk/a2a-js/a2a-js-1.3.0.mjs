@@ -1,9 +1,9 @@
 import { Role, TaskState } from 'a2a-js-1.3.0';
 import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from 'a2a-js-1.3.0/server';
-import { agentCardHandler, jsonRpcHandler, UserBuilder } from 'a2a-js-1.3.0/server/express';
+import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from 'a2a-js-1.3.0/server/express';
 import { randomUUID, webcrypto } from 'node:crypto';
 import { Script, card, skill, text } from './script.mjs';
-import { serve } from './serve.mjs';
+import { binding, serve } from './serve.mjs';
 
 // The SDK asks for node 20; what it misses in node 18, Debian 12's, is this global.
 globalThis.crypto ??= webcrypto;
@@ -59,7 +59,11 @@ class Executor {
 serve((app, url) => {
   const agentCard = {
     ...card('a2a-js 1.3.0'),
-    supportedInterfaces: [{ url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' }],
+    supportedInterfaces: [
+      binding === 'rest'
+        ? { url: `${url}/rest`, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0', tenant: '' }
+        : { url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
+    ],
     provider: undefined,
     capabilities: { streaming: true, extensions: [] },
     securitySchemes: {},
@@ -69,5 +73,7 @@ serve((app, url) => {
   };
   const requestHandler = new DefaultRequestHandler(agentCard, new InMemoryTaskStore(), new Executor());
   app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: requestHandler }));
-  app.use('/a2a', jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
+  const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
+  if (binding === 'rest') app.use('/rest', restHandler(options));
+  else app.use('/a2a', jsonRpcHandler(options));
 });

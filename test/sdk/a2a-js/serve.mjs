@@ -11,6 +11,17 @@ function port(argv) {
   return n;
 }
 
+/** binding is the one that the card lists: "jsonrpc" unless -binding says "rest". */
+export const binding = (() => {
+  const i = process.argv.findIndex((a) => a === '-binding' || a === '--binding');
+  const name = i < 0 ? 'jsonrpc' : process.argv[i + 1];
+  if (name !== 'jsonrpc' && name !== 'rest') {
+    console.error(`choosing a binding: "${name}" is none`);
+    process.exit(3);
+  }
+  return name;
+})();
+
 /** serve listens first, since a card needs the port, and then lets build(app, url) add the routes. */
 export function serve(build) {
   const app = express();
