@@ -163,13 +163,14 @@ func readRecord(c *trustv1alpha1.CapabilityStatus) trust.Record {
 	for _, o := range c.Recent {
 		for range min(max(o.Count, 1), maxRecent) {
 			r.Recent = append(r.Recent, trust.Result{
-				Outcome: trust.Outcome(o.Outcome), Reason: trust.Reason(o.Reason), Time: readTime(o.Time), ControlFailed: o.ControlFailed})
+				Outcome: trust.Outcome(o.Outcome), Reason: trust.Reason(o.Reason), Time: readTime(o.Time), ControlFailed: o.ControlFailed,
+				Unexcused: o.Unexcused})
 		}
 	}
 	if p := c.Pairs; p != nil {
 		r.Pairs = trust.Pairs{Since: readTime(p.Since), LastDiscordant: readTime(p.LastDiscordantTime), Score: int(p.Score),
 			StreamOnly: int(p.StreamOnly), ControlOnly: int(p.ControlOnly),
-			Both: int(p.Both), Neither: int(p.Neither)}
+			Both: int(p.Both), Neither: int(p.Neither), Alone: p.Alone}
 	}
 	return r
 }
@@ -210,7 +211,7 @@ func writeRecord(r trust.Record) trustv1alpha1.CapabilityStatus {
 			Since: writeTime(r.Pairs.Since), LastDiscordantTime: writeTime(r.Pairs.LastDiscordant),
 			Score:      int32(min(max(r.Pairs.Score, -1_000_000), 1_000_000)),
 			StreamOnly: count(r.Pairs.StreamOnly, 1_000_000), ControlOnly: count(r.Pairs.ControlOnly, 1_000_000),
-			Both: count(r.Pairs.Both, 1_000_000), Neither: count(r.Pairs.Neither, 1_000_000)}
+			Both: count(r.Pairs.Both, 1_000_000), Neither: count(r.Pairs.Neither, 1_000_000), Alone: r.Pairs.Alone}
 	}
 	return c
 }
@@ -227,7 +228,7 @@ func writeRecent(recent []trust.Result) []trustv1alpha1.RecentOutcome {
 	for _, r := range recent[:min(len(recent), maxRecent)] {
 		next := trustv1alpha1.RecentOutcome{Outcome: trustv1alpha1.Outcome(r.Outcome), ControlFailed: r.ControlFailed}
 		if r.Outcome == trust.Diverged {
-			next.Reason, next.Time = reason(r.Reason), writeTime(r.Time)
+			next.Reason, next.Time, next.Unexcused = reason(r.Reason), writeTime(r.Time), r.Unexcused
 		}
 		if n := len(out) - 1; n >= 0 && r.Outcome != trust.Diverged && out[n].Outcome == next.Outcome &&
 			out[n].ControlFailed == next.ControlFailed {

@@ -149,7 +149,7 @@ func drawRecord(t *rapid.T, name trust.Capability) trust.Record {
 	if rapid.Bool().Draw(t, "pairs") {
 		r.Pairs = trust.Pairs{Since: drawTime.Draw(t, "since"), LastDiscordant: drawTime.Draw(t, "discordant"),
 			Score: rapid.IntRange(-5000, 5000).Draw(t, "score"), StreamOnly: drawCount.Draw(t, "a"), ControlOnly: drawCount.Draw(t, "b"),
-			Both: drawCount.Draw(t, "c"), Neither: drawCount.Draw(t, "d")}
+			Both: drawCount.Draw(t, "c"), Neither: drawCount.Draw(t, "d"), Alone: rapid.Bool().Draw(t, "alone")}
 	}
 	return r
 }
@@ -158,6 +158,7 @@ func drawResult(t *rapid.T) trust.Result {
 	r := trust.Result{Outcome: trust.Honored, ControlFailed: rapid.Bool().Draw(t, "control")}
 	if rapid.Bool().Draw(t, "diverged") {
 		r.Outcome, r.Reason, r.Time = trust.Diverged, drawReason.Draw(t, "reason"), drawTime.Draw(t, "time")
+		r.Unexcused = rapid.Bool().Draw(t, "unexcused")
 	}
 	return r
 }

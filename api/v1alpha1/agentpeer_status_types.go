@@ -298,6 +298,10 @@ type RecentOutcome struct {
 	// controlFailed is true where the single-shot control of that round failed.
 	// +optional
 	ControlFailed bool `json:"controlFailed,omitempty"`
+
+	// unexcused is true for a contradiction of Streaming that the agent's own failing could not look like.
+	// +optional
+	Unexcused bool `json:"unexcused,omitempty"`
 }
 
 // PairedComparison counts rounds in which a stream and a single-shot control ran side by side.
@@ -345,6 +349,11 @@ type PairedComparison struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Neither int32 `json:"neither,omitempty"`
+
+	// alone is true where streams are watched without controls, because every bad one showed by its own task that the agent
+	// had worked. Then streamOnly counts the bad ones and neither the good ones.
+	// +optional
+	Alone bool `json:"alone,omitempty"`
 }
 
 // DecisionPath is how to reach the peer.

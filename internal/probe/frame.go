@@ -27,7 +27,7 @@ func frame(x *exchange) trust.Observation {
 	o.ControlFailed = x.control != nil && !c.works
 	switch x.one.sort {
 	case good:
-		o.Pair = pair(x.control, false, c)
+		o.Pair = pair(x, false, c)
 		return honored(o, x.one.rule, "asked for a stream: "+x.one.text)
 	case unsure:
 		return unlearned(o, x.one.reason, x.one.text)
@@ -38,8 +38,11 @@ func frame(x *exchange) trust.Observation {
 		return unlearned(o, trust.ReasonStreamInterrupted, x.one.text+", and the single-shot control took longer than that: "+
 			"an idle limit on the way may have closed it before its first event")
 	}
-	o.Pair = pair(x.control, true, c)
+	o.Pair = pair(x, true, c)
 	switch {
+	case x.paired && x.control == nil:
+		o.Rule = "design 4.2"
+		return unlearned(o, trust.ReasonStreamIntermittent, x.one.text+"; one of several streams, of which some are good")
 	case x.paired && !c.works:
 		return unlearned(o, c.reason, x.one.text+"; the single-shot control failed too: "+c.text)
 	case x.paired:
@@ -107,9 +110,11 @@ func frameRefused(o trust.Observation, x *exchange) trust.Observation {
 	return unlearned(o, x.two.reason, x.one.text+"; on a new connection: "+x.two.text)
 }
 
-func pair(control *tape, streamFailed bool, c controlSight) *trust.Pair {
-	if control == nil {
+// pair is what the comparison of streams with controls counts; nil where there was no control to compare with and none was needed.
+func pair(x *exchange, streamFailed bool, c controlSight) *trust.Pair {
+	if x.control == nil && !(streamFailed && x.paired) {
 		return nil
 	}
-	return &trust.Pair{StreamFailed: streamFailed, ControlFailed: !c.works}
+	return &trust.Pair{StreamFailed: streamFailed, ControlFailed: x.control != nil && !c.works,
+		Unexcused: streamFailed && x.one.unexcused, Alone: x.control == nil}
 }

@@ -37,6 +37,10 @@ func (s *session) observeStreaming(ctx context.Context, deep, framed bool) *exch
 	}
 	switch x.one.sort {
 	case bad:
+		if s.job.Pairs && !s.job.Control && x.one.unexcused {
+			x.paired = true // watched alone: its own task is its control
+			break
+		}
 		s.progress("the stream contradicts: asking the single-shot control and a second stream")
 		x.control = s.probeControl(ctx, f)
 		if s.job.Pairs {

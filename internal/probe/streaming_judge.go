@@ -27,6 +27,8 @@ type sight struct {
 	rule     string
 	text     string
 	warnings []trust.Reason
+	// unexcused: a bad stream that no failing of the agent explains (trust.Pair).
+	unexcused bool
 }
 
 func saw(s sort, reason trust.Reason, rule, format string, args ...any) sight {
@@ -42,8 +44,15 @@ func judgeStream(t *tape, tm Timing) sight {
 		s = saw(bad, trust.ReasonWrongStreamMediaType, "C19",
 			"asked for a stream, its events came under another media type than text/event-stream").on(lifecycle.Protocol)
 	}
+	s.unexcused = s.sort == bad && s.reason != trust.ReasonStreamEmpty && !failing(t)
 	s.warnings = append(s.warnings, streamWarnings(t)...)
 	return s
+}
+
+// failing: what was last seen of the task is that the agent failed or refused it.
+func failing(t *tape) bool {
+	state, _ := restState(t)
+	return state == lifecycle.Failed || state == lifecycle.Rejected
 }
 
 func streamCase(t *tape, tm Timing) sight {

@@ -66,20 +66,27 @@ func (r Rounds) Spent(now time.Time) int { return r.total(r.Tasks, now) }
 
 // total sums the hours that touch the last 24 h.
 func (r Rounds) total(tasks []int, now time.Time) int {
-	sum := 0
+	sum, past := 0, r.past(now)
 	for i, t := range tasks {
-		if r.age(i, now) < buckets {
+		if age(i, past) < buckets {
 			sum += t
 		}
 	}
 	return sum
 }
 
-// age is the least number of hours before at that touch the i-th bucket, at least 1.
-func (r Rounds) age(i int, at time.Time) int {
-	end := r.TasksHour.Add(time.Duration(1-i) * time.Hour)
-	return int(max(at.Sub(end), 0)/time.Hour) + 1
+// past is how many whole hours at lies after the beginning of the newest hour; negative if before it.
+func (r Rounds) past(at time.Time) int {
+	since := at.Sub(r.TasksHour)
+	hours := since / time.Hour
+	if since%time.Hour < 0 {
+		hours--
+	}
+	return int(hours)
 }
+
+// age is the least number of hours before a time that touch the i-th bucket, at least 1; past is that time's.
+func age(i, past int) int { return max(past+i, 1) }
 
 // affords tells whether a round that may cost so much may start at that time and leave so much room in the 24 h. It
 // reserves its worst cost or does not start. Besides the limit of 24 h there is one for every shorter time, a third of
@@ -93,27 +100,31 @@ func (r Rounds) affords(cost, room, perDay int, s share, at time.Time) bool {
 	case requests:
 		return r.total(r.RequestedTasks, at)+cost <= perDay-reserved
 	case renewals:
-		return r.paced(cost, room, reserved, at, r.total(r.RequestedTasks, at))
+		return r.paced(cost, room, reserved, day, at, r.total(r.RequestedTasks, at))
 	case rescues:
-		return r.paced(cost, room, perDay*5/6, at, r.total(r.RequestedTasks, at))
+		return r.paced(cost, room, perDay*5/6, day, at, r.total(r.RequestedTasks, at))
 	default:
-		return r.paced(cost, room, perDay, at, 0)
+		return r.paced(cost, room, perDay, hurried, at, 0)
 	}
 }
 
-// paced holds spending to limit in 24 h, and to its share of it in every shorter time in which anything was spent.
-func (r Rounds) paced(cost, room, limit int, at time.Time, requested int) bool {
+// hurried is the time over which what confirms spends the budget, so that a day of pairs is over within a day.
+const hurried = 21 * time.Hour
+
+// paced holds spending to limit in 24 h, and in every shorter time in which anything was spent to a third of it and what
+// of the rest an even spending over the span would have reached.
+func (r Rounds) paced(cost, room, limit int, span time.Duration, at time.Time, requested int) bool {
 	if r.Spent(at)-requested+cost+room > limit {
 		return false
 	}
-	spent := 0
+	spent, past := 0, r.past(at)
 	for i, t := range r.Tasks {
 		spent += t
-		hours := r.age(i, at)
+		hours := age(i, past)
 		if hours >= buckets {
 			break
 		}
-		if spent > 0 && spent+cost > limit/3+limit*hours*2/(3*(buckets-1)) {
+		if spent > 0 && spent+cost > limit/3+limit*hours*2/(3*int(span/time.Hour)) {
 			return false
 		}
 	}

@@ -7,23 +7,27 @@ import (
 
 // enough tells whether the contradictions that a record remembers, the newest among them, suffice to demote
 // (design 4.4): 2 of the last 3 conclusive rounds or 3 of the last 10, none older than 24 h. All of the last 3 where a
-// single-shot control failed lately (AgentFlaky).
-//
-// Streaming is asked for more as soon as it was seen to work within the window: all of the last 3. A stream that works
-// at times is the business of the paired comparison, which alone decides while it runs, because counting bad streams
-// would demote agents that fail on every path.
+// single-shot control failed lately (AgentFlaky), and for streams that the agent's own failing would excuse: three in a row
+// are needed to tell them from an agent that fails on every path. What works at times is the business of the
+// comparison, which alone decides while it runs.
 func (f *fold) enough(rec *Record) bool { return f.next.enough(rec, f.policy, f.at) }
 
 func (p Peer) enough(rec *Record, policy Policy, at time.Time) bool {
 	if rec.Pairs.open() {
 		return false
 	}
-	last := rec.contradictions(policy.DemoteOfLast, at)
-	if p.flaky(rec) || rec.Capability == Streaming && rec.worked() {
-		return last >= policy.DemoteOfLast
+	if rec.contradictions(policy.DemoteOfLast, at) >= policy.DemoteOfLast {
+		return true
+	}
+	if p.flaky(rec) {
+		return false
+	}
+	count := rec.contradictions
+	if rec.Capability == Streaming {
+		count = rec.unexcused
 	}
 	// A policy that asks for more than two of three asks for as many more in the long window.
-	return last >= policy.DemoteDiverged || rec.contradictions(Window, at) > policy.DemoteDiverged && rec.Capability != Streaming
+	return count(policy.DemoteOfLast, at) >= policy.DemoteDiverged || count(Window, at) > policy.DemoteDiverged
 }
 
 // soonAfter tells whether this round ended within the confirmation interval after another. Only rounds that somebody asked
@@ -40,16 +44,22 @@ func (f *fold) contradicted(rec *Record, result Result) {
 	if i >= 0 && f.soonAfter(rec.Recent[i].Time) {
 		result.Time = rec.Recent[i].Time
 		result.ControlFailed = result.ControlFailed || rec.Recent[i].ControlFailed
+		result.Unexcused = result.Unexcused && rec.Recent[i].Unexcused
 		rec.Recent = slices.Delete(rec.Recent, i, i+1)
 	}
 	rec.push(result)
 }
 
 // contradictions counts those among the last n conclusive outcomes that are not too old to count.
-func (r *Record) contradictions(n int, at time.Time) int {
+func (r *Record) contradictions(n int, at time.Time) int { return r.count(n, at, false) }
+
+// unexcused counts those of the contradictions that no failing of the agent explains.
+func (r *Record) unexcused(n int, at time.Time) int { return r.count(n, at, true) }
+
+func (r *Record) count(n int, at time.Time, unexcused bool) int {
 	count := 0
 	for _, result := range r.Recent[:min(len(r.Recent), n)] {
-		if result.Outcome == Diverged && at.Sub(result.Time) <= day {
+		if result.Outcome == Diverged && at.Sub(result.Time) <= day && (result.Unexcused || !unexcused) {
 			count++
 		}
 	}
@@ -60,11 +70,6 @@ func (r *Record) contradictions(n int, at time.Time) int {
 // honoured rounds that one more could not demote.
 func (r *Record) suspected(policy Policy, at time.Time) bool {
 	return r.State != Demoted && r.contradictions(policy.DemoteOfLast-1, at) > 0
-}
-
-// worked tells whether any remembered outcome was honoured.
-func (r *Record) worked() bool {
-	return slices.ContainsFunc(r.Recent, func(x Result) bool { return x.Outcome == Honored })
 }
 
 // flaky tells whether a control failed within the last ten behaviour rounds, or beside a remembered outcome: an agent
@@ -89,8 +94,8 @@ func Doubt(p Peer, policy Policy, now time.Time) []Capability {
 			continue
 		}
 		rec.Recent = slices.Clone(rec.Recent)
-		rec.push(Result{Outcome: Diverged, Time: now})
-		if p.enough(&rec, policy, now) || rec.Pairs.open() && rec.Pairs.Score+scoreStreamOnly >= ScoreDemotes {
+		rec.push(Result{Outcome: Diverged, Time: now, Unexcused: true})
+		if p.enough(&rec, policy, now) || rec.Pairs.open() && rec.Pairs.Score+rec.Pairs.worst() >= rec.Pairs.decides() {
 			out = append(out, rec.Capability)
 		}
 	}

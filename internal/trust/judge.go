@@ -29,7 +29,7 @@ func (f *fold) observe(obs Observation) {
 	f.compare(rec, obs, again)
 	switch {
 	case rec.LastOutcome == Honored:
-		f.honored(rec, obs)
+		f.honored(rec, obs, again)
 	case rec.LastOutcome == Inconclusive:
 		f.inconclusive(rec, obs)
 	case f.charged(obs):
@@ -54,8 +54,9 @@ func (f *fold) undeclared(rec *Record, obs Observation) {
 	}
 }
 
-// honored renews trust, earns it, or counts towards the end of a demotion.
-func (f *fold) honored(rec *Record, obs Observation) {
+// honored renews trust, earns it, or counts towards the end of a demotion: a clean round soon after another (again) is the same
+// good moment seen twice, so that whoever asks again and again cannot lift a demotion sooner than the schedule would.
+func (f *fold) honored(rec *Record, obs Observation, again bool) {
 	rec.push(Result{Outcome: Honored, ControlFailed: obs.ControlFailed})
 	if rec.State != Demoted {
 		f.trust(rec)
@@ -64,7 +65,9 @@ func (f *fold) honored(rec *Record, obs Observation) {
 		}
 		return
 	}
-	rec.Clean++
+	if rec.Clean == 0 || !again {
+		rec.Clean++
+	}
 	if rec.Clean < f.policy.RestoreAfter || f.at.Before(rec.DemotedUntil) {
 		return
 	}
@@ -110,7 +113,8 @@ func (f *fold) inconclusive(rec *Record, obs Observation) {
 
 // diverged counts a contradiction that may cost trust.
 func (f *fold) diverged(rec *Record, obs Observation) {
-	f.contradicted(rec, Result{Outcome: Diverged, Reason: obs.Reason, Time: f.at, ControlFailed: obs.ControlFailed})
+	f.contradicted(rec, Result{Outcome: Diverged, Reason: obs.Reason, Time: f.at, ControlFailed: obs.ControlFailed,
+		Unexcused: obs.unexcused()})
 	if rec.Demotions > 0 {
 		rec.GoodSince = f.at
 	}

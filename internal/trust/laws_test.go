@@ -31,7 +31,8 @@ func drawObservation(t *rapid.T) Observation {
 		ProbedWith:    rapid.SliceOfN(rapid.StringN(0, 100, 200), 0, 12).Draw(t, "probed with"),
 	}
 	if rapid.Bool().Draw(t, "paired") {
-		obs.Pair = &Pair{StreamFailed: rapid.Bool().Draw(t, "stream failed"), ControlFailed: rapid.Bool().Draw(t, "pair control failed")}
+		obs.Pair = &Pair{StreamFailed: rapid.Bool().Draw(t, "stream failed"), ControlFailed: rapid.Bool().Draw(t, "pair control failed"),
+			Unexcused: rapid.Bool().Draw(t, "unexcused"), Alone: rapid.Bool().Draw(t, "alone")}
 	}
 	return obs
 }

@@ -135,9 +135,11 @@ type Result struct {
 	Reason        Reason
 	Time          time.Time
 	ControlFailed bool
+	// Unexcused contradictions of Streaming are none that the agent's own failing could look like (Pair.Unexcused).
+	Unexcused bool
 }
 
-// Pairs accumulates the paired comparison of streams with controls. Zero when none is in progress.
+// Pairs accumulates the comparison of streams with controls. Zero when none is in progress.
 type Pairs struct {
 	Since time.Time
 	// LastDiscordant is when one path last failed and the other worked; a day later the comparison is dropped.
@@ -147,6 +149,8 @@ type Pairs struct {
 	StreamOnly    int // stream failed, control worked
 	ControlOnly   int // control failed, stream worked
 	Both, Neither int // both failed; both worked
+	// Alone: streams are watched without controls, as every bad one showed by its own task that the agent worked.
+	Alone bool
 }
 
 // Transition is a change of trust state, for events and counters.

@@ -26,6 +26,8 @@ type agent struct {
 	rng *rand.Rand
 	// streamFails and pathFails are chances per task: of the stream alone, and of any path alike.
 	streamFails, pathFails float64
+	// hides: a bad stream's task shows that the agent had worked (C01); else it is empty, as a failing agent's is (C03).
+	hides bool
 	// inconclusive is the chance that a question teaches nothing.
 	inconclusive float64
 }
@@ -44,6 +46,11 @@ func (a *agent) streaming(planned, pairs bool) (Observation, int) {
 		return obs, 1
 	}
 	bad := a.stream()
+	if bad && pairs && !planned && a.hides {
+		obs.Pair = &Pair{StreamFailed: true, Unexcused: true, Alone: true}
+		obs.Reason = ReasonStreamIntermittent
+		return obs, 1
+	}
 	if bad && pairs {
 		control := a.chance(a.pathFails)
 		obs.Pair, obs.ControlFailed = &Pair{StreamFailed: true, ControlFailed: control}, control
@@ -55,7 +62,7 @@ func (a *agent) streaming(planned, pairs bool) (Observation, int) {
 		return obs, 1
 	}
 	control := a.chance(a.pathFails)
-	obs.Pair, obs.ControlFailed = &Pair{StreamFailed: bad, ControlFailed: control}, control
+	obs.Pair, obs.ControlFailed = &Pair{StreamFailed: bad, ControlFailed: control, Unexcused: bad && a.hides}, control
 	if !bad {
 		obs.Outcome, obs.Reason = Honored, ReasonHonored
 		return obs, 2
@@ -220,34 +227,43 @@ func TestSimulatedWeekOfAnHonestPeerNeverLeavesTrusted(t *testing.T) {
 	}
 }
 
-// The odds of 100:1 that a demotion takes need some six bad streams beside good controls. At a budget of 72 tasks that is
-// a matter of 27 pairs a day, so some peers take into the second day; asking for less would demote agents that fail alike
-// on every path (docs/trust.md).
+// Streams that hide finished work are their own controls, so each task tells: a day is enough. Empty streams have to be told
+// from an agent that fails on every path, which takes pairs, of which a day affords some 30 (docs/trust.md).
 func TestAStreamFailingOneTimeInThreeIsDemotedWithinADayOrTwo(t *testing.T) {
-	n, first, second := seeds(400), 0, 0
-	for seed := range uint64(n) {
-		s := newSimulation(t, seed)
-		s.agent.streamFails = 1.0 / 3
-		s.in.Policy.SkipReachability = true
-		s.run(epoch.Add(day), s.isDemoted)
-		if s.isDemoted() {
-			first++
-		}
-		s.run(epoch.Add(2*day), s.isDemoted)
-		if s.isDemoted() {
-			second++
-		}
-	}
-	t.Logf("%d of %d within one day, %d within two", first, n, second)
-	if first < n*3/4 || second < n*95/100 {
-		t.Errorf("demoted %d of %d within one day, want 3 in 4; %d within two, want 95 in 100", first, n, second)
+	for name, c := range map[string]struct {
+		hides             bool
+		firstDay, twoDays float64
+	}{
+		"hiding finished work": {true, 0.97, 1},
+		"empty":                {false, 0.4, 0.97},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, first, second := seeds(400), 0, 0
+			for seed := range uint64(n) {
+				s := newSimulation(t, seed)
+				s.agent.streamFails, s.agent.hides = 1.0/3, c.hides
+				s.in.Policy.SkipReachability = true
+				s.run(epoch.Add(2*day), s.isDemoted)
+				if s.isDemoted() {
+					second++
+				}
+				if s.isDemoted() && s.demotedAt.Sub(epoch) <= day {
+					first++
+				}
+			}
+			t.Logf("%d of %d within one day, %d within two", first, n, second)
+			if float64(first) < float64(n)*c.firstDay-2 || float64(second) < float64(n)*c.twoDays-1 {
+				t.Errorf("demoted %d of %d within one day, %d within two, want %v and %v of them", first, n, second, c.firstDay, c.twoDays)
+			}
+		})
 	}
 }
 
-func TestAgentsFailingAlikeOnEveryPathAreHardlyEverDemoted(t *testing.T) {
-	for rate, perThousandDays := range map[float64]float64{0.01: 0, 0.1: 3, 0.3: 4} {
-		weeks, demoted := seeds(300), map[Reason]int{}
-		n := 0
+// The worst agent that is no liar: all its failures look like empty streams, on a stream as often as on the control. Larger
+// numbers come from test/simulate.
+func TestAgentsFailingAlikeOnEveryPathAreNotDemoted(t *testing.T) {
+	for _, rate := range []float64{0.01, 0.1, 0.3} {
+		weeks, n, demoted := seeds(60), 0, map[Reason]int{}
 		for seed := range uint64(weeks) {
 			s := newSimulation(t, seed)
 			s.agent.pathFails = rate
@@ -258,8 +274,7 @@ func TestAgentsFailingAlikeOnEveryPathAreHardlyEverDemoted(t *testing.T) {
 				demoted[d.Reason]++
 			}
 		}
-		t.Logf("failing %v: %d demotions in %d peer-days %v", rate, n, 7*weeks, demoted)
-		if float64(n) > 1+perThousandDays*float64(7*weeks)/1000 {
+		if n > 0 {
 			t.Errorf("failing %v on every path: %d demotions in %d peer-days %v", rate, n, 7*weeks, demoted)
 		}
 	}
@@ -270,6 +285,7 @@ func TestAFullLiarIsDemotedWithinOneIntervalAndTwoConfirmations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(seeds(50)) {
 				s := newSimulation(t, seed)
+				s.agent.hides = seed%2 == 0
 				s.run(epoch.Add(honestFor), nil)
 				s.agent.streamFails = 1
 				turned := s.now

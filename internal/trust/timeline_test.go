@@ -26,7 +26,8 @@ var update = flag.Bool("update", false, "rewrite the right-hand side of the gold
 //	4h     lapse
 //	5h     target https://other.test
 //
-// A round's words: Capability=Outcome[:Reason[:Basis]][+explicit][+confirmed][+control-failed][+pair-s|-c|-b|-n],
+// A round's words: Capability=Outcome[:Reason[:Basis]][+explicit][+confirmed][+control-failed][+pair-s|-c|-b|-n|-u]
+// [+unexcused] (pair-u is a bad stream watched alone, whose task shows that the agent worked),
 // card=NAME (claims with that digest; card=- for none; card=NAME- without streaming), legacy, unreachable.
 func TestTimelines(t *testing.T) {
 	files, err := filepath.Glob("testdata/timelines/*.txt")
@@ -176,6 +177,10 @@ func (s *stage) observation(word string) Observation {
 			obs.Pair, obs.ControlFailed = &Pair{StreamFailed: true, ControlFailed: true}, true
 		case "pair-n":
 			obs.Pair = &Pair{}
+		case "pair-u":
+			obs.Pair = &Pair{StreamFailed: true, Unexcused: true, Alone: true}
+		case "unexcused":
+			obs.Pair = &Pair{StreamFailed: true, Unexcused: true}
 		default:
 			s.t.Fatalf("unknown flag %q", flag)
 		}
@@ -228,6 +233,9 @@ func describe(r *Record) string {
 	}
 	if r.Pairs.open() {
 		text += fmt.Sprintf(" score %d", r.Pairs.Score)
+		if r.Pairs.Alone {
+			text += " alone"
+		}
 	}
 	if r.NextProbe.IsZero() {
 		return text + " next at once,"

@@ -108,6 +108,11 @@ type Observation struct {
 type Pair struct {
 	StreamFailed  bool
 	ControlFailed bool
+	// Unexcused says that the stream failed although the agent did not: its own task was seen to come to a good end, or what
+	// it sent is nothing that a failing agent sends. Never set for a stream that ended empty.
+	Unexcused bool
+	// Alone says that no control was asked beside the stream.
+	Alone bool
 }
 
 // RoundKind is the tier of a round.

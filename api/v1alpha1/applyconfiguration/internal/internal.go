@@ -546,6 +546,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.PairedComparison
   map:
     fields:
+    - name: alone
+      type:
+        scalar: boolean
     - name: both
       type:
         scalar: numeric
@@ -628,6 +631,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: unexcused
+      type:
+        scalar: boolean
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.RequirableCapability
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.RoundsStatus

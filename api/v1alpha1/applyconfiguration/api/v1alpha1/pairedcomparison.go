@@ -28,6 +28,9 @@ type PairedComparisonApplyConfiguration struct {
 	Both *int32 `json:"both,omitempty"`
 	// neither counts pairs in which both worked.
 	Neither *int32 `json:"neither,omitempty"`
+	// alone is true where streams are watched without controls, because every bad one showed by its own task that the agent
+	// had worked. Then streamOnly counts the bad ones and neither the good ones.
+	Alone *bool `json:"alone,omitempty"`
 }
 
 // PairedComparisonApplyConfiguration constructs a declarative configuration of the PairedComparison type for use with
@@ -89,5 +92,13 @@ func (b *PairedComparisonApplyConfiguration) WithBoth(value int32) *PairedCompar
 // If called multiple times, the Neither field is set to the value of the last call.
 func (b *PairedComparisonApplyConfiguration) WithNeither(value int32) *PairedComparisonApplyConfiguration {
 	b.Neither = &value
+	return b
+}
+
+// WithAlone sets the Alone field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Alone field is set to the value of the last call.
+func (b *PairedComparisonApplyConfiguration) WithAlone(value bool) *PairedComparisonApplyConfiguration {
+	b.Alone = &value
 	return b
 }

@@ -25,6 +25,8 @@ type RecentOutcomeApplyConfiguration struct {
 	Time *v1.Time `json:"time,omitempty"`
 	// controlFailed is true where the single-shot control of that round failed.
 	ControlFailed *bool `json:"controlFailed,omitempty"`
+	// unexcused is true for a contradiction of Streaming that the agent's own failing could not look like.
+	Unexcused *bool `json:"unexcused,omitempty"`
 }
 
 // RecentOutcomeApplyConfiguration constructs a declarative configuration of the RecentOutcome type for use with
@@ -70,5 +72,13 @@ func (b *RecentOutcomeApplyConfiguration) WithTime(value v1.Time) *RecentOutcome
 // If called multiple times, the ControlFailed field is set to the value of the last call.
 func (b *RecentOutcomeApplyConfiguration) WithControlFailed(value bool) *RecentOutcomeApplyConfiguration {
 	b.ControlFailed = &value
+	return b
+}
+
+// WithUnexcused sets the Unexcused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unexcused field is set to the value of the last call.
+func (b *RecentOutcomeApplyConfiguration) WithUnexcused(value bool) *RecentOutcomeApplyConfiguration {
+	b.Unexcused = &value
 	return b
 }
