@@ -151,13 +151,18 @@ func answeredNow(f facts) string {
 	return f.answered
 }
 
-// askable tells which questions have what they need: cancelling needs work that lasts, continuing a question.
+// askable tells which questions have what they need: cancelling needs work that lasts, picking up a stream needs a stream of such work,
+// continuing needs a question, and the extended card credentials. The others only join a round that is made anyway.
 func askable(f facts) map[trust.Capability]bool {
 	out := make(map[trust.Capability]bool, len(f.questions.ask))
 	for _, c := range f.questions.ask {
 		switch c {
 		case trust.Cancellation:
 			out[c] = f.peer.Spec.Probes.Fixtures.LongRunning != nil
+		case trust.Resubscription:
+			out[c] = f.peer.Spec.Probes.Fixtures.LongRunning != nil && f.known.Claims.Declared[trust.Streaming] == trust.Declared
+		case trust.ExtendedAgentCard:
+			out[c] = f.peer.Spec.Auth != nil
 		case trust.Continuation:
 			out[c] = f.peer.Spec.Probes.Fixtures.InputRequired != nil
 		default:

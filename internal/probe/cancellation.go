@@ -18,9 +18,9 @@ func askCancellation(ctx context.Context, s *session, a *asking) trust.Observati
 	s.progress("cancellation")
 	var t *tape
 	if a.streams() {
-		t = s.cancelStream(ctx, f)
+		t = a.cancelStream(ctx, s, f)
 	} else {
-		t = s.cancelSingle(ctx, f)
+		t, a.joined = s.cancelSingle(ctx, f, a.needs(trust.Resubscription))
 	}
 	s.repeatCancel(ctx, t)
 	a.canceled = t
@@ -32,9 +32,9 @@ func askCancellation(ctx context.Context, s *session, a *asking) trust.Observati
 	return o
 }
 
-// cancellationBound: a task to its deadline, its looks, and the repetition of a refusal.
+// cancellationBound: two tasks to their deadlines, their looks, and the repetition of a refusal.
 func cancellationBound(t Timing) time.Duration {
-	return t.Task + cancelPatience(t) + t.Repeat + lookBound(t)
+	return 2*t.Task + cancelPatience(t) + t.Repeat + lookBound(t)
 }
 
 // cancelPatience is how long we wait for a cancel that was accepted to take effect.
@@ -44,30 +44,37 @@ func cancelPatience(t Timing) time.Duration { return 2 * (t.Settle + t.Late) }
 func race(t Timing) time.Duration { return min(time.Second, t.Late/5) }
 
 // cancelStream begins a long task on a stream, cancels it after its first sign of life, and goes on listening: the zombie shows itself only
-// to those who stay.
-func (s *session) cancelStream(ctx context.Context, f *Fixture) *tape {
-	t := s.streamMessage(ctx, s.rpc, s.message(f), s.watchCancel())
-	if t.Fail == nil && t.TaskID() != "" && t.Left == leftNot {
-		s.lookAfterCancel(ctx, t)
+// to those who stay. Where Resubscription is asked too, a second stream listens to the same task. An agent whose first stream ends when the
+// second is opened has nothing to say about cancel there: it gets a task for that alone.
+func (a *asking) cancelStream(ctx context.Context, s *session, f *Fixture) *tape {
+	a.long = s.longTask(ctx, f, a.needs(trust.Resubscription))
+	t := a.long.first
+	if a.long.again != nil && len(t.Cancels) == 0 && t.Left == leftNot && !t.Ends() {
+		return s.longTask(ctx, f, false).first
 	}
 	return t
 }
 
-// cancelSingle does the same by unary calls: there are no frames, only what CancelTask and GetTask say.
-func (s *session) cancelSingle(ctx context.Context, f *Fixture) *tape {
-	t := s.sendMessage(ctx, s.rpc, s.message(f), false)
+// cancelSingle does the same by unary calls: there are no frames, only what CancelTask and GetTask say. joins asks for a stream of the task
+// all the same, which nobody declared: it is opened beside and tells nothing of the cancel.
+func (s *session) cancelSingle(ctx context.Context, f *Fixture, joins bool) (t, joined *tape) {
+	t = s.sendMessage(ctx, s.rpc, s.message(f), false)
 	if t.Fail != nil || t.TaskID() == "" {
-		return t
+		return t, nil
 	}
 	if m, ok := t.Last(); ok && settled(m.State) {
-		return t
+		return t, nil
+	}
+	if joins {
+		end := s.listenBeside(ctx, t.TaskID())
+		defer func() { joined = end() }()
 	}
 	cctx, cancel := s.unary(ctx)
 	defer cancel()
 	l := s.cancelTask(cctx, s.rpc, t.Began, t.TaskID())
 	t.Cancels = append(t.Cancels, l)
 	s.lookAfterCancel(ctx, t)
-	return t
+	return t, nil
 }
 
 // lookAfterCancel asks GetTask until the task is over or our patience is, and then twice more over some seconds: canceled must stay.

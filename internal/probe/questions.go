@@ -25,6 +25,7 @@ var questions = []question{
 	{trust.Streaming, 3, streamingBound, askStreaming},
 	{trust.TaskRetrieval, 1, exchangeBound, askRetrieval},
 	{trust.Cancellation, 1, cancellationBound, askCancellation},
+	{trust.Resubscription, 1, resubscriptionBound, askResubscription},
 	{trust.Continuation, 3, continuationBound, askContinuation},
 	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},
 	{trust.Lifecycle, 1, exchangeBound, askLifecycle},
@@ -54,6 +55,10 @@ func Questions() []trust.Capability {
 type asking struct {
 	r        *round
 	exchange *exchange
+	// long is the long task that Resubscription and Cancellation share; nil if none was begun on a stream.
+	long *long
+	// joined is a stream of a long task that no card declares; nil if none was tried.
+	joined *tape
 	// canceled is the task that Cancellation began and canceled; its life counts for Lifecycle too.
 	canceled *tape
 }

@@ -14,6 +14,7 @@ func TestTasks(t *testing.T) {
 	const (
 		honored, diverged, inconclusive = trust.Honored, trust.Diverged, trust.Inconclusive
 		cancel, follow, get, life       = trust.Cancellation, trust.Continuation, trust.TaskRetrieval, trust.Lifecycle
+		again                           = trust.Resubscription
 	)
 	for _, tc := range []struct {
 		quirks  string
@@ -43,6 +44,32 @@ func TestTasks(t *testing.T) {
 
 		{quirks: "completes-after-all", about: life, outcome: diverged, reason: trust.ReasonTerminalStateNotFinal},
 		{quirks: "streaming-false completes-after-all", gens: "1.0 0.3", about: life, outcome: diverged, reason: trust.ReasonTerminalStateNotFinal},
+		{quirks: "", gens: "1.0 0.3 0.2 0.1", about: again, outcome: honored},
+		{quirks: "no-resubscribe", gens: "1.0", about: again, outcome: diverged, reason: trust.ReasonResubscriptionRefused},
+		{quirks: "no-resubscribe", gens: "0.3 0.2 0.1", about: again, outcome: inconclusive, reason: trust.ReasonResubscriptionMissing},
+		{quirks: "resubscribe-refused", gens: "1.0", about: again, outcome: diverged, reason: trust.ReasonResubscriptionRefused},
+		{quirks: "resubscribe-refused", gens: "0.3", about: again, outcome: inconclusive, reason: trust.ReasonResubscriptionMissing},
+		{quirks: "resubscribe-replicas", gens: "1.0", about: again, outcome: honored},
+		{quirks: "resubscribe-fails", about: again, outcome: inconclusive, reason: trust.ReasonAgentFailing},
+		{quirks: "resubscribe-lost", about: again, outcome: inconclusive, reason: trust.ReasonReplicaInconsistency},
+		{quirks: "resubscribe-ends", gens: "1.0", about: again, outcome: diverged, reason: trust.ReasonResubscribedStreamEnded},
+		{quirks: "resubscribe-ends", gens: "0.3 0.1", about: again, outcome: inconclusive, reason: trust.ReasonResubscriptionMissing},
+		{quirks: "resubscribe-silent", gens: "1.0", about: again, outcome: diverged, reason: trust.ReasonResubscribedStreamSilent},
+		{quirks: "resubscribe-silent", gens: "0.3", about: again, outcome: inconclusive, reason: trust.ReasonResubscriptionMissing},
+		{quirks: "resubscribe-foreign", gens: "1.0 0.3", about: again, outcome: diverged, reason: trust.ReasonForeignTaskInStream},
+		{quirks: "resubscribe-status", gens: "1.0", about: again, outcome: honored, warn: trust.WarnFirstEventNotTask},
+		{quirks: "resubscribe-buffered", about: again, outcome: honored},
+		{quirks: "resubscribe-steals", about: again, outcome: honored},
+		{quirks: "resubscribe-steals", about: cancel, outcome: honored},
+		{quirks: "get-unknown", about: again, outcome: inconclusive},
+		{quirks: "streaming-false", gens: "1.0 0.3", about: again, outcome: inconclusive, reason: trust.ReasonNotDeclared},
+		{quirks: "undeclared-streams", gens: "1.0 0.3", about: again, outcome: inconclusive, reason: trust.ReasonNotDeclared, warn: trust.WarnUndeclaredButWorks},
+		{quirks: "messages", gens: "1.0 0.3", about: again, outcome: inconclusive, reason: trust.ReasonMessageOnly},
+		{quirks: "cancel-not-now", about: again, outcome: honored},
+		{quirks: "zombie-cancel", about: again, outcome: honored},
+		{quirks: "held-back", about: again, outcome: honored},
+		{quirks: "cut-idle", about: again, outcome: honored},
+
 		{quirks: "", gens: "1.0 0.3 0.2 0.1", about: life, outcome: honored},
 		{quirks: "leaves-terminal", about: life, outcome: diverged, reason: trust.ReasonTerminalStateNotFinal},
 		{quirks: "second-end", about: life, outcome: diverged, reason: trust.ReasonTerminalStateNotFinal},
@@ -82,10 +109,16 @@ func TestTasks(t *testing.T) {
 				t.Parallel()
 				a := with(agent.Generation(g), strings.Fields(tc.quirks)...)
 				ask := []trust.Capability{tc.about}
-				if tc.about == life {
+				if tc.about == life || tc.about == again && len(g)%2 == 1 {
 					ask = append(ask, cancel)
 				}
+				if strings.Contains(tc.quirks, "resubscribe") && tc.about == cancel {
+					ask = append(ask, again)
+				}
 				job := jobFor(t, a.Start(t), ask...)
+				if tc.about == again {
+					job.Target.Timing.Task *= 3
+				}
 				if strings.Contains(tc.quirks, "completes-after-all") {
 					job.Target.Timing.Settle *= 5
 					job.Target.Timing.Task *= 2

@@ -16,6 +16,8 @@ type watch struct {
 	notes   chan func()
 	pending int
 	ctx     context.Context // of calls beside the stream
+	// over, if set, is told when the stream is over, by whomever.
+	over func()
 	// activity and comments of the stream when it was looked at last.
 	activity time.Duration
 	comments int
@@ -150,6 +152,9 @@ func (w *watch) ended(st *wire.Stream) {
 	w.tape.End, w.tape.EndAt = st.End(), st.EndAt()
 	if w.tape.Left != leftNot {
 		w.tape.End, w.tape.EndAt = wire.EndOurs, w.tape.LeftAt
+	}
+	if w.over != nil {
+		w.over()
 	}
 }
 

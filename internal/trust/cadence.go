@@ -11,7 +11,7 @@ func (f *fold) gap(rec *Record) time.Duration {
 		return f.reprobe(rec)
 	case f.unstable: // no early rounds
 		return cadence
-	case rec.LastReason == ReasonNoFixture:
+	case rec.LastReason == ReasonNoFixture, rec.LastReason == ReasonNoCredentials:
 		return cadence
 	case rec.suspected(p, f.at):
 		return f.confirm(rec)

@@ -51,14 +51,17 @@ func (x *call) pickUp(t *task) {
 	out := x.by.stream(sc)
 	v, at := t.join()
 	first := &v
+	if k.Foreign {
+		x.out.id = ""
+	}
 	if k.NoSnapshot {
 		first = nil
 	}
 	x.follow(out, t, first, at, sc)
 }
 
-// streams are the ends of the streams that a task has, for those who steal them.
-func (t *task) streamed(end context.CancelFunc) {
+// listens notes how to end a stream of the task, for those who steal them.
+func (t *task) listens(end context.CancelFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ends = append(t.ends, end)
@@ -75,9 +78,8 @@ func (t *task) stealStreams() {
 
 // ExtendedConfig serves an extended card.
 type ExtendedConfig struct {
-	// Serve answers with the card; Bearer is the token it needs, else 401 (by JSON-RPC: an HTTP 401 too).
-	Serve  bool   `json:"serve,omitempty"`
-	Bearer string `json:"bearer,omitempty"`
+	// Serve answers with the card.
+	Serve bool `json:"serve,omitempty"`
 	// Refuse answers with this code; Every limits it to every Nth.
 	Refuse int `json:"refuse,omitempty"`
 	Every  int `json:"every,omitempty"`
@@ -125,8 +127,7 @@ func (a *Agent) serveLegacyExtended(c *Config, w http.ResponseWriter, r *http.Re
 		return false
 	}
 	a.note(r, "extended", nil)
-	if c.Extended.Bearer != "" && r.Header.Get("Authorization") != "Bearer "+c.Extended.Bearer {
-		http.Error(w, "who are you?", http.StatusUnauthorized)
+	if a.spoil(c, w, r, "other") {
 		return true
 	}
 	writeJSON(w, c.RPC.mediaType("application/json"), http.StatusOK, c.extended(a))
@@ -143,8 +144,8 @@ type ModesConfig struct {
 	Every int `json:"every,omitempty"`
 	// Check refuses every type that the card does not list (legal).
 	Check bool `json:"check,omitempty"`
-	// Ends makes tasks that hold a refused type end failed, in place of an error (legal).
-	Ends State `json:"ends,omitempty"`
+	// Fails makes tasks that hold a refused type end failed, in place of an error (legal).
+	Fails bool `json:"fails,omitempty"`
 }
 
 // mode is the media type of a part.
@@ -180,7 +181,7 @@ func (c *Config) refuses(a *Agent, in incoming) int {
 		if m.Check && !slices.Contains(c.inputModes(), p.mode()) {
 			return -32005
 		}
-		if slices.Contains(list, p.mode()) && m.Ends == "" && every(a.nth("modes"), m.Every) {
+		if slices.Contains(list, p.mode()) && !m.Fails && every(a.nth("modes"), m.Every) {
 			return code
 		}
 	}
@@ -200,7 +201,6 @@ var probeQuirks = map[string]quirk{
 	"resubscribe-steals":   {"a stream that is picked up ends the one before it", func(c *Config) { c.Resubscribe.Steals = true }},
 
 	"extended":           {"an extended card is declared and served", func(c *Config) { c.extend(); c.Extended.Serve = true }},
-	"extended-token":     {`an extended card is declared, and served to the token "secret"`, func(c *Config) { c.extend(); c.Extended.Serve, c.Extended.Bearer = true, "secret" }},
 	"extended-refused":   {"an extended card is declared, asking for it is -32004", func(c *Config) { c.extend(); c.Extended.Refuse = -32004 }},
 	"extended-fails":     {"an extended card is declared, asking for it is -32603", func(c *Config) { c.extend(); c.Extended.Refuse = -32603 }},
 	"extended-withdraws": {"the extended card says that there is no streaming", func(c *Config) { c.extend(); c.Extended.Serve, c.Extended.Withdraws = true, true }},
@@ -215,7 +215,7 @@ var probeQuirks = map[string]quirk{
 	}},
 	"mode-fails": {"the card declares image/png, tasks about it end failed", func(c *Config) {
 		c.Card.InputModes = manyModes
-		c.Modes.Refuse, c.Modes.Ends = []string{"image/png"}, Failed
+		c.Modes.Refuse, c.Modes.Fails = []string{"image/png"}, true
 	}},
 	"mode-replicas": {"the card declares image/png, every other message of it is -32005", func(c *Config) {
 		c.Card.InputModes = manyModes
@@ -239,5 +239,5 @@ func (c *Config) extend() { c.Card.ExtendedAgentCard = raw("true") }
 
 // spoils says whether a task ends badly for its message's modes.
 func (c *Config) spoils(in incoming) bool {
-	return c.Modes.Ends != "" && slices.ContainsFunc(in.parts, func(p part) bool { return slices.Contains(c.Modes.Refuse, p.mode()) })
+	return c.Modes.Fails && slices.ContainsFunc(in.parts, func(p part) bool { return slices.Contains(c.Modes.Refuse, p.mode()) })
 }

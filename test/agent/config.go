@@ -59,7 +59,7 @@ type Config struct {
 	Resubscribe ResubscribeConfig `json:"resubscribe,omitempty"`
 	Extended    ExtendedConfig    `json:"extended,omitempty"`
 	Modes       ModesConfig       `json:"modes,omitempty"`
-	Gateway  GatewayConfig  `json:"gateway,omitempty"`
+	Gateway     GatewayConfig     `json:"gateway,omitempty"`
 }
 
 // CardConfig shapes the card.

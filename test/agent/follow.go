@@ -22,7 +22,7 @@ type follower struct {
 func (x *call) follow(out sink, t *task, first *view, from int, sc StreamConfig) {
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
-	t.streamed(cancel)
+	t.listens(cancel)
 	defer context.AfterFunc(x.a.base, cancel)()
 	x.a.openStream(1)
 	defer x.a.openStream(-1)

@@ -43,14 +43,14 @@ type task struct {
 	life     []status // every state it had, oldest first
 	artifact []string
 	history  []turn
-	changed  chan struct{} // closed and replaced at each change
+	changed  chan struct{}        // closed and replaced at each change
 	ends     []context.CancelFunc // of its streams
-	outside  string        // what a gateway calls it; empty: nothing yet
-	claimed  State         // what GetTask says whatever is true; empty: the truth
-	hidden   bool          // a lie still wants to say something after a terminal state: streams stay open
-	noFrame  bool          // streams end at a terminal state without showing it
-	frameLag time.Duration // streams show a terminal state so much later
-	input    chan incoming // replies to a task that waits for input
+	outside  string               // what a gateway calls it; empty: nothing yet
+	claimed  State                // what GetTask says whatever is true; empty: the truth
+	hidden   bool                 // a lie still wants to say something after a terminal state: streams stay open
+	noFrame  bool                 // streams end at a terminal state without showing it
+	frameLag time.Duration        // streams show a terminal state so much later
+	input    chan incoming        // replies to a task that waits for input
 	stop     context.CancelFunc
 }
 
