@@ -77,6 +77,15 @@ func operator(t *testing.T) *stage {
 
 // limited connects as a user who may do what config/rbac/role.yaml says, and nothing else.
 func limited(t *testing.T, server *apiserver.Server) *rest.Config {
+	role := managerRole(t, server)
+	bind(t, server, role)
+	config := rest.CopyConfig(server.Config)
+	config.Impersonate.UserName = role
+	return config
+}
+
+// managerRole makes the ClusterRole of config/rbac/role.yaml under a name of its own.
+func managerRole(t *testing.T, server *apiserver.Server) string {
 	raw, err := os.ReadFile(filepath.Join(apiserver.Root(), "config", "rbac", "role.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,17 +99,19 @@ func limited(t *testing.T, server *apiserver.Server) *rest.Config {
 	if err := server.Client.Create(t.Context(), &role); err != nil {
 		t.Fatal(err)
 	}
+	return role.Name
+}
+
+// bind gives a role to the user of the same name.
+func bind(t *testing.T, server *apiserver.Server, role string) {
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: role.Name}},
+		ObjectMeta: metav1.ObjectMeta{Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: role}},
 	}
 	if err := server.Client.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	config := rest.CopyConfig(server.Config)
-	config.Impersonate.UserName = role.Name
-	return config
 }
 
 func quick(url string) func(*trustv1alpha1.AgentPeer) {

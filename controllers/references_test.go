@@ -169,7 +169,7 @@ func TestASecretTheOperatorMayNotReadIsAStateNotAnError_CaseC105(t *testing.T) {
 	s.wantKStatus("planner", kstatus.InProgressStatus)
 }
 
-func TestAServiceBehindAReference(t *testing.T) {
+func TestAServiceBehindAReference_CaseC101(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {
 		p.Spec.URL = ""

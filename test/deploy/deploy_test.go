@@ -146,7 +146,7 @@ func TestTheExampleOfTheReferenceIsAccepted(t *testing.T) {
 	server.Kubectl(t, block, "apply", "--server-side", "--validate=strict", "-f", "-")
 }
 
-func TestTheOperatorMayDoItsWorkAndNoMore(t *testing.T) {
+func TestTheOperatorMayDoItsWorkAndNoMore_CaseC105(t *testing.T) {
 	server := install(t)
 	tenant := server.Namespace(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"}}
