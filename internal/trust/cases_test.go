@@ -1,0 +1,162 @@
+package trust
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentpeer/agentpeer/client/lifecycle"
+)
+
+// The cases from the wild that are about when to look again, by their id.
+
+// visited is a peer that Schedule and Advance drive, on fake time.
+type visited struct {
+	t      *testing.T
+	peer   Peer
+	in     PlanInput
+	now    time.Time
+	digest string
+	// reach and see say what comes back of a round.
+	reach Observation
+	see   func(Capability) Observation
+	tasks int // of a round with questions
+	spent []int
+	at    []time.Time
+}
+
+func visit(t *testing.T) *visited {
+	return &visited{
+		t: t, now: time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC), digest: "a", tasks: 1,
+		in:    PlanInput{Policy: DefaultPolicy(), Cost: map[Capability]int{Streaming: 3}, CostControl: 1},
+		reach: Observation{Outcome: Honored, Reason: ReasonHonored},
+		see: func(c Capability) Observation {
+			return Observation{Capability: c, Outcome: Honored, Reason: ReasonHonored}
+		},
+	}
+}
+
+// next lets the next round come, and says when it did.
+func (v *visited) next() (Plan, time.Time) {
+	v.t.Helper()
+	plan := Schedule(v.peer, v.in, v.now)
+	if plan.At.IsZero() {
+		v.t.Fatalf("nothing is planned: %+v", plan)
+	}
+	if plan.At.After(v.now) {
+		v.now = plan.At
+		v.peer, _ = Lapse(v.peer, v.now)
+		plan = Schedule(v.peer, v.in, v.now)
+	}
+	r := Round{Number: v.peer.Rounds.Last + 1, Kind: plan.Kind, Finished: v.now, Asked: plan.Ask, Reach: v.reach, Usable: true}
+	if v.reach.Outcome == Honored {
+		r.Claims = Claims{Digest: v.digest, Declared: map[Capability]Declaration{Streaming: Declared}}
+		for _, c := range plan.Ask {
+			r.Observations, r.Tasks = append(r.Observations, v.see(c)), v.tasks
+		}
+	}
+	next, _, folded := Advance(v.peer, "https://peer.test", r, v.in.Policy, v.now)
+	if !folded {
+		v.t.Fatalf("round %d was not folded", r.Number)
+	}
+	v.peer, v.spent, v.at = next, append(v.spent, r.Tasks), append(v.at, v.now)
+	return plan, v.now
+}
+
+func (v *visited) state() State { r, _ := v.peer.find(Streaming); return r.State }
+
+func (v *visited) within(d time.Duration) int {
+	sum := 0
+	for i, at := range v.at {
+		if v.now.Sub(at) < d {
+			sum += v.spent[i]
+		}
+	}
+	return sum
+}
+
+func TestCaseC95ANewCardEndsTheWaitOfADemotion(t *testing.T) {
+	v := visit(t)
+	bad := func(c Capability) Observation {
+		return Observation{Capability: c, Outcome: Diverged, Basis: lifecycle.Card, Reason: ReasonStreamingRefused, Explicit: true, Confirmed: true}
+	}
+	good := v.see
+	for range 3 { // demoted three times: the last time it would stay so for an hour at least
+		v.see = bad
+		for v.state() != Demoted {
+			v.next()
+		}
+		v.see = good
+		for v.state() == Demoted {
+			v.next()
+		}
+	}
+	v.see = bad
+	for v.state() != Demoted {
+		v.next()
+	}
+	v.see, v.digest = good, "b" // repaired, and another card says so
+	began := v.now
+	for v.state() == Demoted {
+		v.next()
+	}
+	if took := v.now.Sub(began); v.state() != Trusted || took > 15*time.Minute {
+		t.Errorf("%s after %s, want Trusted within a quarter of an hour", v.state(), took)
+	}
+}
+
+func TestCaseC96APeerWhoseTasksNeverEndIsAskedForFewOfThem(t *testing.T) {
+	v := visit(t)
+	v.tasks = 3
+	v.see = func(c Capability) Observation {
+		return Observation{Capability: c, Outcome: Inconclusive, Reason: ReasonStuck}
+	}
+	began := v.now
+	for v.now.Sub(began) < 3*24*time.Hour {
+		v.next()
+		if day := v.within(24 * time.Hour); day > v.in.Policy.MaxTasksPerDay {
+			t.Fatalf("%d tasks within a day, want at most %d", day, v.in.Policy.MaxTasksPerDay)
+		}
+		if hour := v.within(time.Hour); v.now.Sub(began) > 2*time.Hour && hour > 6 {
+			t.Fatalf("%d tasks within an hour, want few", hour)
+		}
+	}
+	if v.within(24*time.Hour) == 0 {
+		t.Error("it is not asked at all any more")
+	}
+}
+
+func TestCaseC100APeerThatFailsAgainAndAgainIsAskedEverMoreRarely(t *testing.T) {
+	v := visit(t)
+	v.reach = Observation{Outcome: Inconclusive, Reason: ReasonCardUnavailable}
+	var gaps []time.Duration
+	_, last := v.next()
+	for range 20 {
+		plan, at := v.next()
+		if len(plan.Ask) > 0 {
+			t.Errorf("asked %v of a peer whose card cannot be read", plan.Ask)
+		}
+		gaps, last = append(gaps, at.Sub(last)), at
+	}
+	if first, late := gaps[0], gaps[len(gaps)-1]; first > 10*time.Minute || late < 55*time.Minute {
+		t.Errorf("the next try came after %s at first and after %s at the end, want minutes and an hour", first, late)
+	}
+}
+
+func TestCaseC107ANewCardIsANewClaim(t *testing.T) {
+	v := visit(t)
+	v.next()
+	if v.state() != Trusted {
+		t.Fatalf("Streaming is %s, want Trusted", v.state())
+	}
+	v.digest = "b"
+	v.see = func(c Capability) Observation {
+		return Observation{Capability: c, Outcome: Inconclusive, Reason: ReasonAgentFailing}
+	}
+	v.next()
+	if rec, _ := v.peer.find(Streaming); rec.State != Unverified {
+		t.Errorf("Streaming is %s (%s) under a card that nobody has judged, want Unverified", rec.State, rec.Reason)
+	}
+	if v.peer.Claims.Digest != "b" {
+		t.Errorf("the verdict carries the digest %q, want that of the new card", v.peer.Claims.Digest)
+	}
+}
