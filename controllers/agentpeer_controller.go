@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -249,11 +250,17 @@ func (r *AgentPeerReconciler) job(f facts, v verdict, mem *remembered) probe.Job
 		Ask:         v.plan.Ask,
 		Control:     v.plan.Control,
 		Pairs:       v.plan.Pairs,
+		Interfaces:  beyondStreaming(v.plan.Ask),
 		KnownDigest: v.known.Claims.Digest,
 		ETag:        mem.card.etag,
 		Known:       mem.card.known,
 		Doubt:       trust.Doubt(v.known, f.settings.policy(), f.now),
 	}
+}
+
+// beyondStreaming: the rounds that ask more than Streaming, every sixth and after a change of the card, look at every interface too.
+func beyondStreaming(ask []trust.Capability) bool {
+	return slices.ContainsFunc(ask, func(c trust.Capability) bool { return c != trust.Streaming })
 }
 
 // expiry is when the first trust lapses; zero if none is held.

@@ -247,12 +247,14 @@ func cardStatus(old *trustv1alpha1.CardStatus, report *probe.Report) *trustv1alp
 	}
 	next := &trustv1alpha1.CardStatus{}
 	if in := report.Interface; in != nil {
-		next.Interface = &trustv1alpha1.CardInterface{
-			Binding: cut(in.Binding, 64), ProtocolVersion: cut(in.ProtocolVersion, 16)}
-		if in.URL != nil && len(in.URL.String()) <= trustv1alpha1.MaxTargetLength {
-			next.Interface.URL = in.URL.String()
-		}
+		shown := cardInterface(*in, trustv1alpha1.MaxTargetLength)
+		next.Interface = &shown
 	}
+	var before []trustv1alpha1.DeclaredInterface
+	if old != nil {
+		before = old.Interfaces
+	}
+	next.Interfaces = declaredInterfaces(before, report.Interfaces)
 	for _, skill := range report.Card.Skills[:min(len(report.Card.Skills), trustv1alpha1.MaxSkills)] {
 		next.Skills = append(next.Skills, trustv1alpha1.CardSkill{
 			ID:         cut(skill.ID, 71),
@@ -261,7 +263,7 @@ func cardStatus(old *trustv1alpha1.CardStatus, report *probe.Report) *trustv1alp
 	for _, w := range report.CardWarnings[:min(len(report.CardWarnings), trustv1alpha1.MaxCardWarnings)] {
 		next.Warnings = append(next.Warnings, reason(trust.Reason(w)))
 	}
-	slices.Sort(next.Warnings)
+	next.Warnings = warnOfInterfaces(next.Warnings, next.Interfaces)
 	return next
 }
 

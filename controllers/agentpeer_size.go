@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"encoding/json"
+	"slices"
 
 	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
 )
@@ -22,6 +23,12 @@ func bounded(s trustv1alpha1.AgentPeerStatus) trustv1alpha1.AgentPeerStatus {
 			eachCapability(&s, func(c *trustv1alpha1.CapabilityStatus) { c.Observed = c.Observed[:min(4, len(c.Observed))] })
 		},
 		func() { s.Card.Skills = nil },
+		func() {
+			s.Card.Interfaces = slices.Clone(s.Card.Interfaces)
+			for i := range s.Card.Interfaces {
+				s.Card.Interfaces[i].URL = ""
+			}
+		},
 		func() { s.OrphanedTasks = s.OrphanedTasks[:min(2, len(s.OrphanedTasks))] },
 		func() { eachCapability(&s, func(c *trustv1alpha1.CapabilityStatus) { c.Observed = nil }) },
 		func() { eachCapability(&s, func(c *trustv1alpha1.CapabilityStatus) { c.Message = cut(c.Message, 80) }) },
@@ -68,6 +75,9 @@ func worst(s trustv1alpha1.AgentPeerStatus) int {
 			for _, m := range skill.InputModes {
 				n += 2*len(m) + 3
 			}
+		}
+		for _, in := range s.Card.Interfaces {
+			n += 250 + 2*len(in.URL)
 		}
 		for _, set := range s.Card.ClaimSets {
 			n += 200 + 100*len(set.Held)

@@ -57,6 +57,9 @@ func TestGoodObjectsAreAccepted(t *testing.T) {
 		"metadata, as the founding incident":    `{url: "https://a.example", probes: {message: {parts: [{text: hi}], metadata: {tenant: x, "https://ext.example/v1": ""}}}}`,
 		"both fixtures":                         `{url: "https://a.example", probes: {fixtures: {longRunning: {message: {parts: [{text: a}]}}, inputRequired: {message: {parts: [{text: a}]}, reply: {parts: [{text: b}]}}}}}`,
 		"every capability that can be required": `{url: "https://a.example", requiredCapabilities: [Streaming, PushNotifications, ExtendedAgentCard, TaskRetrieval, Cancellation, Continuation, Resubscription, InputModes, Lifecycle]}`,
+		"tasks told apart by their ids":         `{url: "https://a.example", taskIdentity: {source: TaskID}}`,
+		"tasks told apart by metadata":          `{url: "https://a.example", taskIdentity: {source: Metadata, key: "https://ext.example/v1"}}`,
+		"tasks told apart by a header":          `{url: "https://a.example", taskIdentity: {source: Header, key: X-Correlation-Id}}`,
 		"empty groups":                          `{url: "https://a.example", card: {}, interface: {}, tls: {}, probes: {reachability: {}, behavior: {}, fixtures: {}}, trust: {demoteAfter: {}, demotion: {}}, deadlines: {}, allowedOrigins: [], requiredCapabilities: []}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +104,14 @@ func TestBadObjectsAreRefusedWithAMessageThatSaysHowToMendThem(t *testing.T) {
 		"a url with port 70000":        {`{url: "https://a.example:70000/"}`, "spec.url", "port must be a number from 1 to 65535"},
 		"a url with a port in words":   {`{url: "https://a.example:http/"}`, "spec.url", "must be an absolute http or https URL"},
 		"a url that is too long":       {`{url: "https://a.example/` + strings.Repeat("a", 2048) + `"}`, "spec.url", "2048"},
+
+		"an id with a key":           {`{url: "https://a.example", taskIdentity: {source: TaskID, key: id}}`, "spec.taskIdentity.key", "needs no key"},
+		"metadata without a key":     {`{url: "https://a.example", taskIdentity: {source: Metadata}}`, "spec.taskIdentity.key", "need a key"},
+		"a header without a key":     {`{url: "https://a.example", taskIdentity: {source: Header}}`, "spec.taskIdentity.key", "need a key"},
+		"a header that is none":      {`{url: "https://a.example", taskIdentity: {source: Header, key: "a:b"}}`, "spec.taskIdentity.key", "name of a header"},
+		"a key with spaces":          {`{url: "https://a.example", taskIdentity: {source: Metadata, key: "a b"}}`, "spec.taskIdentity.key", "letters, digits"},
+		"another source of identity": {`{url: "https://a.example", taskIdentity: {source: Body, key: a}}`, "spec.taskIdentity.source", "Unsupported value"},
+		"identity without a source":  {`{url: "https://a.example", taskIdentity: {key: a}}`, "spec.taskIdentity.source", "Required"},
 
 		"a Service without a port":        {`{serviceRef: {name: a}}`, "spec.serviceRef.port", "Required"},
 		"a Service without a name":        {`{serviceRef: {port: http}}`, "spec.serviceRef.name", "Required"},

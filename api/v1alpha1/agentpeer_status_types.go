@@ -481,6 +481,14 @@ type CardStatus struct {
 	// +optional
 	Interface *CardInterface `json:"interface,omitempty"`
 
+	// interfaces are the declared ways to reach the agent, the first 8 in the card's order, and what became of each. They
+	// are asked with every sixth behavior round and when the card changes, at no cost in tasks. One that is Unreachable or
+	// a Mismatch costs no capability its trust: it is not used, and warnings name it.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	Interfaces []DeclaredInterface `json:"interfaces,omitempty"`
+
 	// skills of the agent, for routing, the first 16.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
@@ -524,6 +532,43 @@ type CardInterface struct {
 	// +optional
 	URL string `json:"url,omitempty"`
 }
+
+// DeclaredInterface is one way to reach the agent that the card declares, and what became of it.
+type DeclaredInterface struct {
+	CardInterface `json:",inline"`
+
+	// state of the interface. Used: questions are asked there. Reachable: it answers in the binding and generation that it
+	// names. Unreachable: nothing of the protocol came back, twice. Mismatch: it answers in another generation or binding,
+	// or knows no A2A method, twice. NotAllowed: its origin is not in spec.allowedOrigins, or its address may not be
+	// dialled. NotSpoken: its binding, version or address is not used here. Unknown: not asked yet, or nothing was learned.
+	// +required
+	State InterfaceState `json:"state"`
+
+	// reason why, where all is not well; docs/reasons.md explains each.
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+
+	// spoken is what answers there instead of what is declared, such as 0.3 or JSONRPC, where that was found out.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	Spoken string `json:"spoken,omitempty"`
+}
+
+// InterfaceState is what became of one declared interface.
+//
+// +kubebuilder:validation:Enum=Used;Reachable;Unreachable;Mismatch;NotAllowed;NotSpoken;Unknown
+type InterfaceState string
+
+// The states of a declared interface.
+const (
+	InterfaceUsed        InterfaceState = "Used"
+	InterfaceReachable   InterfaceState = "Reachable"
+	InterfaceUnreachable InterfaceState = "Unreachable"
+	InterfaceMismatch    InterfaceState = "Mismatch"
+	InterfaceNotAllowed  InterfaceState = "NotAllowed"
+	InterfaceNotSpoken   InterfaceState = "NotSpoken"
+	InterfaceUnknown     InterfaceState = "Unknown"
+)
 
 // CardSkill is what routing needs of a skill.
 type CardSkill struct {

@@ -124,6 +124,11 @@ type AgentPeerSpec struct {
 	// +optional
 	RequiredCapabilities []RequirableCapability `json:"requiredCapabilities,omitempty"`
 
+	// taskIdentity says by what tasks are told apart, for agents behind a gateway that rewrites task ids. Unset: by their
+	// ids. Set it where a capability is Unverified with reason TaskIdentityUnstable.
+	// +optional
+	TaskIdentity *TaskIdentity `json:"taskIdentity,omitempty"`
+
 	// suspend stops all probing when true, a running round included. The verdicts stay until they expire. Default false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`

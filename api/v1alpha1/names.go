@@ -27,6 +27,7 @@ const (
 	MaxSkillInputModes    = 8
 	MaxCardWarnings       = 24
 	MaxClaimSets          = 6
+	MaxInterfaces         = 8 // declared interfaces
 	MaxOrphanedTasks      = 8
 	MaxRequestedAtLength  = 256
 	MaxTaskHours          = 25

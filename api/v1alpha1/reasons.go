@@ -25,6 +25,8 @@ const (
 	ReasonForeignTaskInStream = "ForeignTaskInStream"
 	// ReasonMethodNotFound: every A2A method is unknown at the endpoint, in both spellings.
 	ReasonMethodNotFound = "MethodNotFound"
+	// ReasonProtocolBindingMismatch: an interface answers in another binding than the card declares for it.
+	ReasonProtocolBindingMismatch = "ProtocolBindingMismatch"
 	// ReasonProtocolGenerationMismatch: the endpoint speaks another generation than the card declares for it.
 	ReasonProtocolGenerationMismatch = "ProtocolGenerationMismatch"
 	// ReasonEventsAfterCancel: the cancel was accepted, and the task went on emitting: it still works and costs money.
@@ -275,6 +277,10 @@ const (
 	WarningEndpointOriginDiffers = "EndpointOriginDiffers"
 	// WarningInterfaceMalformed: an interface cannot be read and was passed over.
 	WarningInterfaceMalformed = "InterfaceMalformed"
+	// WarningInterfaceUnreachable: nothing answers at one of several declared interfaces.
+	WarningInterfaceUnreachable = "InterfaceUnreachable"
+	// WarningInterfaceMismatch: a declared interface answers in another generation or binding than it names.
+	WarningInterfaceMismatch = "InterfaceMismatch"
 	// WarningInterfacesTruncated: more interfaces than we look at.
 	WarningInterfacesTruncated = "InterfacesTruncated"
 	// WarningSecurityMalformed: a security scheme or requirement cannot be read.

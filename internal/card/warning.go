@@ -18,6 +18,8 @@ const (
 	EndpointOriginDiffers Warning = "EndpointOriginDiffers" // C83, C109: another host or port than the card's
 	InterfaceMalformed    Warning = "InterfaceMalformed"    // null, a string, no url, a url that is none
 	InterfacesTruncated   Warning = "InterfacesTruncated"   // more than MaxInterfaces
+	InterfaceUnreachable  Warning = "InterfaceUnreachable"  // nothing answers at one of several interfaces (found by asking, wire reference 7.1)
+	InterfaceMismatch     Warning = "InterfaceMismatch"     // an interface answers in another generation or binding than it names (1.0 section 8.3.1)
 	SecurityMalformed     Warning = "SecurityMalformed"     // a scheme or requirement that cannot be read
 	SkillsMalformed       Warning = "SkillsMalformed"       // a skill without an id, or no object
 	SkillsTruncated       Warning = "SkillsTruncated"       // more than MaxSkills

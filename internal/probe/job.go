@@ -59,6 +59,8 @@ type Report struct {
 	// Interface in use; nil if none is. WireGeneration is what it really speaks.
 	Interface      *card.Interface
 	WireGeneration wire.Generation
+	// Interfaces says what became of each interface that the card declares, the first MaxInterfaces; nil if no card was read.
+	Interfaces []InterfaceReport
 	// Orphans are tasks we began and could neither finish nor cancel.
 	Orphans []Orphan
 	// RetryAfter that the peer asked for.

@@ -110,7 +110,7 @@ func (s *session) sendMessage(ctx context.Context, rpc wire.Peer, m wire.Message
 	if err != nil {
 		t.Fail = wireError(err)
 	} else {
-		t.Status, t.HeaderAt = a.Status, a.At
+		t.Status, t.HeaderAt, t.Redirected = a.Status, a.At, a.Redirected
 		t.add(a.Event)
 		t.Clock = t.Clock.see(t.Began, t.when(t.EndAt), a.Date)
 		if a.Kind == wire.KindTask {

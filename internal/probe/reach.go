@@ -25,41 +25,58 @@ type contact struct {
 	// refusal is set where the endpoint knows no method of the declared generation; it is what Streaming is charged with.
 	refusal *sight
 	// code that it was refused with: -32601, or -32009 for the declared version itself.
-	code  int
-	retry time.Duration
+	code int
+	// others: the card has interfaces that were not asked, so one of them may be good.
+	others bool
+	// spoken is the generation that was found there in place of the declared one; empty if none was.
+	spoken wire.Generation
+	retry  time.Duration
 }
 
-// findInterface tries the card's interfaces in order until one is reached. Where none is, the first one's reason stands.
+// findInterface tries the card's interfaces in order until one is reached. Where none is, the first one's reason stands. A refusal stands
+// only where every interface was asked and refused: one that could not be reached or asked may be the good one, and then the refusal of
+// another is a finding about the card and about no capability (design 3).
 func (s *session) findInterface(ctx context.Context, list []card.Interface) contact {
-	var first *contact
-	tried := 0
+	var barred *contact
 	for _, in := range list {
 		if !s.job.Target.allowed(in.URL) {
-			if first == nil {
-				first = &contact{usable: true, reach: unlearned(trust.Observation{Rule: "C109"}, trust.ReasonOriginNotAllowed,
-					"the card's interface is on an origin that spec.allowedOrigins does not name")}
-			}
+			barred = &contact{usable: true, reach: unlearned(trust.Observation{Rule: "C109"}, trust.ReasonOriginNotAllowed,
+				"the card's interface is on an origin that spec.allowedOrigins does not name")}
 			continue
 		}
-		if tried++; tried > maxInterfaces {
+		if len(s.tried) == maxInterfaces {
 			break
 		}
 		c := s.tryInterface(ctx, in, "")
 		if c.reach.Outcome == trust.Honored {
 			return c
 		}
-		// An interface that could be asked says more than one that may not be.
-		if first == nil || first.in == nil {
-			first = &c
+		s.tried = append(s.tried, c)
+	}
+	return noneReached(s.tried, barred, len(list))
+}
+
+// noneReached picks the contact whose reason stands: an interface that could be asked says more than one that may not be, and one that may
+// be good more than one that refuses.
+func noneReached(tried []contact, barred *contact, listed int) contact {
+	if len(tried) == 0 {
+		return *barred
+	}
+	for _, c := range tried {
+		if c.refusal == nil {
+			return c
 		}
 	}
-	return *first
+	c := tried[0]
+	c.others = len(tried) < listed
+	return c
 }
 
 // tryInterface asks one interface for a task that cannot exist. It never reaches the model. known is its generation where that has been
 // settled before.
 func (s *session) tryInterface(ctx context.Context, in card.Interface, known wire.Generation) contact {
 	c := contact{in: &in, usable: true, generation: wire.Generation(in.Generation())}
+	s.spoken = ""
 	if c.generation == "" {
 		c.generation = known
 	}
@@ -145,7 +162,7 @@ func (s *session) doubtVersion(ctx context.Context, c *contact) {
 // refuse notes that the interface refuses its declared dialect, if that is what m says.
 func (s *session) refuse(c *contact, code int, m sight) {
 	if m.sort == refused {
-		c.refusal, c.code = &m, code
+		c.refusal, c.code, c.spoken = &m, code, s.spoken
 	}
 	c.reach = unlearned(trust.Observation{Rule: m.rule}, m.reason, m.text)
 }
@@ -192,17 +209,38 @@ func (s *session) sibling(ctx context.Context) wire.Generation {
 	return ""
 }
 
+// siblingByGet is the same by GetTask, whose params are whole, for endpoints that answer empty params with an error of their own whatever
+// the method.
+func (s *session) siblingByGet(ctx context.Context) wire.Generation {
+	for _, g := range siblings[s.generation()] {
+		b := s.branch(s.client)
+		b.rpc = s.dialect(s.in, g)
+		if l := b.lookFor(ctx, newID(), time.Now()); l.Fail == nil && l.Code != codeMethodNotFound && l.Code != codeVersion {
+			s.spoken = g
+			return g
+		}
+	}
+	return ""
+}
+
 // mismatch names the true reason why the declared dialect's methods are unknown (C35, C37, C38).
 func (s *session) mismatch(ctx context.Context, own look) sight {
 	if own.Fail != nil {
 		return saw(unsure, failReason(own.Fail), "design 4.1", "asked whether the send method is known: %s", failText(own.Fail))
 	}
 	if g := s.sibling(ctx); g != "" {
-		return saw(refused, trust.ReasonProtocolGenerationMismatch, "C37",
-			"the card declares %s, whose methods are not found; the endpoint speaks %s", s.generation(), g).on(lifecycle.Card)
+		return otherGeneration(s.generation(), g)
 	}
 	return noMethod()
 }
+
+func otherGeneration(declared, spoken wire.Generation) sight {
+	return saw(refused, trust.ReasonProtocolGenerationMismatch, "C37",
+		"the card declares %s, whose methods are not found; the endpoint speaks %s", declared, spoken).on(lifecycle.Card)
+}
+
+// moved: what is wrong with the place that a redirect leads to is no word about the one that the card names (design 3, C47).
+const moved = "the endpoint redirects to an address that does not know the declared generation's methods"
 
 func noMethod() sight {
 	return saw(refused, trust.ReasonMethodNotFound, "C35", "no A2A method is found, in any dialect").on(lifecycle.Card)

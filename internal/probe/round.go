@@ -44,7 +44,7 @@ func Bound(job Job) time.Duration {
 			b += q.bound(t)
 		}
 	}
-	return b + cardBound(t) // read once more before a demotion
+	return b + interfacesBound(t) + cardBound(t) // the card is read once more before a demotion
 }
 
 // cardBound: both well-known names. reachBound: the interfaces, the dialects, and a refusal asked again.
@@ -62,6 +62,9 @@ type round struct {
 	unusable     bool
 	observations []trust.Observation
 	orphans      []Orphan
+	interfaces   []InterfaceReport
+	// refusalStands: the endpoint refused its declared dialect again, on a new connection.
+	refusalStands bool
 }
 
 // run is the story of a round: the card, an interface, reachability, and then the questions.
@@ -71,6 +74,7 @@ func (r *round) run(ctx context.Context, s *session) {
 	if r.readCard(ctx, s) && r.findInterface(ctx, s) && r.job.Kind == trust.Behavior {
 		r.ask(ctx, s)
 	}
+	r.lookAtInterfaces(ctx, s)
 	r.confirm(ctx, s)
 }
 
@@ -132,6 +136,7 @@ func (r *round) reachCard(ctx context.Context, s *session) bool {
 	}
 	r.claims = s.card.Claims(list[0])
 	r.contact = s.findInterface(ctx, list)
+	r.contact.others = r.contact.others || s.otherWords()
 	r.reach = r.contact.reach
 	if r.contact.in != nil {
 		s.speak(*r.contact.in, r.contact.generation)
@@ -140,8 +145,16 @@ func (r *round) reachCard(ctx context.Context, s *session) bool {
 	return true
 }
 
+// otherWords: the card has an interface of a binding or version that is not spoken here, so one that might be good.
+func (s *session) otherWords() bool {
+	return slices.ContainsFunc(s.card.Interfaces, func(in card.Interface) bool {
+		_, why := s.card.Use(in, card.Preference{})
+		return why == trust.ReasonNoUsableInterface
+	})
+}
+
 // confirmRefusal asks an endpoint that refuses its declared dialect again, on a new connection and not before Timing.Repeat,
-// and charges Streaming with it where that is declared (C35, C37).
+// and charges Streaming with it where that is declared (C35, C37), unless the card has further interfaces that were not asked.
 func (r *round) confirmRefusal(ctx context.Context, s *session) {
 	m := r.contact.refusal
 	refusedWith := fmt.Sprintf("error %d", r.contact.code)
@@ -153,13 +166,18 @@ func (r *round) confirmRefusal(ctx context.Context, s *session) {
 		again := s.ping(ctx, fresh)
 		switch {
 		case again.Code == r.contact.code:
-			o.Confirmed, r.unusable = true, true
+			o.Confirmed, r.unusable, r.refusalStands = true, true, true
 			o.Message += "; again on a new connection"
 			o.Observed = append(o.Observed, "again:send:"+refusedWith)
 		case again.Fail == nil:
 			r.reach = unlearned(r.reach, trust.ReasonReplicaInconsistency, m.text+"; on a new connection it is otherwise")
 			return
 		}
+	}
+	if r.contact.others {
+		r.reach = unlearned(trust.Observation{Rule: "C99"}, trust.ReasonNoUsableInterface,
+			m.text+"; the card's other interfaces are of a binding, version or origin that is not used here")
+		return
 	}
 	if r.job.Kind == trust.Behavior && r.asked(trust.Streaming) && r.declared(trust.Streaming) {
 		r.observations = append(r.observations, o)
@@ -208,7 +226,7 @@ func inconclusive(o trust.Observation, reason trust.Reason, message string) trus
 
 // cardWarnings are the card's own, and how it was found.
 func (r *round) cardWarnings() []card.Warning {
-	list := slices.Clone(r.fetched.card.Warnings)
+	list := append(slices.Clone(r.fetched.card.Warnings), interfaceWarnings(r.interfaces)...)
 	if r.fetched.legacy {
 		list = append(list, card.LegacyCardPath)
 	}
@@ -223,6 +241,7 @@ func (r *round) report(s *session) Report {
 		Generation: r.job.Generation,
 		ETag:       r.fetched.etag,
 		Card:       r.fetched.card,
+		Interfaces: r.interfaces,
 		Orphans:    r.orphans,
 		RetryAfter: r.contact.retry,
 		Round: trust.Round{

@@ -19,11 +19,21 @@ type session struct {
 	card   *card.Card
 	in     card.Interface
 	rpc    wire.Peer
-	ledger ledger
+	ledger *ledger
 	// spoken is the sibling dialect that is known where the declared one is not; empty if none was looked for or found.
 	spoken wire.Generation
 	// retry is the longest that the peer asked us to wait.
 	retry time.Duration
+	// tried are the interfaces that were asked for one that answers, in order.
+	tried []contact
+}
+
+// branch is a conversation beside this one, with other interfaces of the same peer: what is settled there changes nothing here. The tasks
+// it may begin are in the same ledger.
+func (s *session) branch(c *wire.Client) *session {
+	b := *s
+	b.client, b.spoken, b.tried = c, "", nil
+	return &b
 }
 
 // open makes the session's client. It opens no connection yet.
@@ -41,7 +51,7 @@ func open(env Env, job Job) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to %q: %w", t.Key, err)
 	}
-	return &session{job: job, timing: t.Timing, env: env, client: c}, nil
+	return &session{job: job, timing: t.Timing, env: env, client: c, ledger: &ledger{}}, nil
 }
 
 func (s *session) close() { s.client.Close() }
@@ -54,6 +64,15 @@ func (s *session) speak(in card.Interface, g wire.Generation) {
 
 // dialect is an interface spoken to in a generation of our choice.
 func (s *session) dialect(in card.Interface, g wire.Generation) wire.Peer {
+	p, err := s.openPeer(in, g)
+	if err != nil {
+		panic(err) // Card.Usable lists only what is spoken
+	}
+	return p
+}
+
+// openPeer fails where the binding is none of ours.
+func (s *session) openPeer(in card.Interface, g wire.Generation) (wire.Peer, error) {
 	e := wire.Endpoint{URL: in.URL, Generation: g, Tenant: in.Tenant}
 	if g == wire.V10 {
 		e.Version = in.ProtocolVersion
@@ -61,11 +80,7 @@ func (s *session) dialect(in card.Interface, g wire.Generation) wire.Peer {
 			e.Version = ""
 		}
 	}
-	p, err := wire.Open(s.client, wire.Binding(in.Binding), e)
-	if err != nil {
-		panic(err) // Card.Usable lists only what is spoken
-	}
-	return p
+	return wire.Open(s.client, wire.Binding(in.Binding), e)
 }
 
 func (s *session) generation() wire.Generation { return s.rpc.Endpoint().Generation }

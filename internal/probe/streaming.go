@@ -84,8 +84,22 @@ func (s *session) frameRefusal(ctx context.Context, x *exchange, f *Fixture) {
 // methodNotFound tells what -32601 in answer to a streaming call means, by asking the send method and the sibling dialects (C25, C35,
 // C37, C38).
 func (s *session) methodNotFound(ctx context.Context, x *exchange) {
-	if own := s.knows(ctx, s.rpc); own != nil {
+	own := s.knows(ctx, s.rpc)
+	switch {
+	case x.first.Redirected:
+		x.one = saw(unsure, trust.ReasonEndpointRedirects, "C47", "asked for a stream, method not found: "+moved)
+		return
+	case own != nil:
 		x.one = s.mismatch(ctx, *own)
+		return
+	}
+	// Some servers find fault with empty params before they look at the method's name, so only a real message tells.
+	x.control = s.probeControl(ctx, s.job.Target.Fixtures.Message)
+	if code, first, ok := x.control.Error(); ok && first && code == codeMethodNotFound {
+		x.one = noMethod()
+		if g := s.siblingByGet(ctx); g != "" {
+			x.one = otherGeneration(s.generation(), g)
+		}
 		return
 	}
 	x.partly = true

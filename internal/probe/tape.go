@@ -28,6 +28,8 @@ type tape struct {
 	Marks []mark
 	// Status of the HTTP answer.
 	Status int
+	// Redirected: the answer came from another address than the card's, where redirects led.
+	Redirected bool
 	// Unfold writes every event down by itself from here on.
 	Unfold bool
 	// Events counts all of them.
@@ -96,7 +98,9 @@ type look struct {
 	State lifecycle.State
 	Stamp time.Time
 	Parts int
-	date  time.Time
+	// Redirected as of the tape.
+	Redirected bool
+	date       time.Time
 }
 
 // maxMarks bounds a tape: the first half and the latest half are kept.

@@ -69,7 +69,7 @@ func (w *watch) now() time.Duration { return time.Since(w.tape.Began) }
 func (w *watch) opened(st *wire.Stream) {
 	t := w.tape
 	t.Status, t.HeaderAt = st.Status, st.HeaderAt
-	t.Streamed = st.Unary == nil
+	t.Streamed, t.Redirected = st.Unary == nil, st.Redirected
 	t.WrongType = st.SniffedSSE || st.NDJSON
 	t.Clock = t.Clock.see(t.Began, t.when(t.HeaderAt), st.Date)
 	t.Open = t.Streamed
@@ -239,7 +239,7 @@ func answered(a *wire.Answer, err error, asked, at time.Duration) look {
 		l.Fail = wireError(err)
 		return l
 	}
-	l.Kind, l.ID, l.Stamp, l.Parts, l.date = a.Kind, a.TaskID, a.Timestamp, a.Parts, a.Date
+	l.Kind, l.ID, l.Stamp, l.Parts, l.date, l.Redirected = a.Kind, a.TaskID, a.Timestamp, a.Parts, a.Date, a.Redirected
 	if a.Err != nil {
 		l.Code = a.Err.Code
 		if l.Code == 0 {

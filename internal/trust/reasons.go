@@ -20,6 +20,7 @@ const (
 	ReasonUnaryAnswerToStream              Reason = "UnaryAnswerToStream"              // a Task or Message as plain JSON
 	ReasonForeignTaskInStream              Reason = "ForeignTaskInStream"              // events of another task id
 	ReasonMethodNotFound                   Reason = "MethodNotFound"                   // every A2A method, both dialects (C35)
+	ReasonProtocolBindingMismatch          Reason = "ProtocolBindingMismatch"          // an interface that speaks another binding than declared
 	ReasonProtocolGenerationMismatch       Reason = "ProtocolGenerationMismatch"       // speaks another generation than declared (C37, C38)
 	// Cancellation
 	ReasonEventsAfterCancel Reason = "EventsAfterCancel" // the zombie: accepts and goes on emitting

@@ -38,7 +38,7 @@ func (c *client) answer(r *reply, body []byte, at time.Duration, x expect) (*Ans
 	e.At = at
 	return &Answer{
 		Event: e, Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response), Sent: r.sent,
-		RetryAfter: retryAfter(r.Response, time.Now()),
+		RetryAfter: retryAfter(r.Response, time.Now()), Redirected: r.redirected,
 	}, nil
 }
 

@@ -29,7 +29,7 @@ func (c *client) stream(ctx context.Context, a ask, x expect) (*Stream, error) {
 // open turns a reply into a stream, whatever its body turns out to be.
 func (c *client) open(ctx context.Context, cancel context.CancelFunc, r *reply, x expect) (*Stream, error) {
 	s := &Stream{Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response)}
-	s.Sent, s.HeaderAt = r.sent, r.headerAt
+	s.Sent, s.HeaderAt, s.Redirected = r.sent, r.headerAt, r.redirected
 	s.impl = &stream{events: make(chan Event, eventBuffer), cancel: cancel, finished: make(chan struct{})}
 	s.impl.meter = newMeter(r, c.limits.StreamBytes)
 	in := bufio.NewReader(newInflated(s.impl.meter))

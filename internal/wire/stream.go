@@ -20,6 +20,8 @@ type Stream struct {
 	Sent time.Time
 	// HeaderAt is when the headers arrived, since the request was sent.
 	HeaderAt time.Duration
+	// Redirected: the answer is that of another address than the one asked, where redirects led.
+	Redirected bool
 	// Unary is set when the answer is not SSE by media type nor by content: the whole body, read as a unary answer.
 	// There are no events then.
 	Unary *Answer

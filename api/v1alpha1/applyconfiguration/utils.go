@@ -51,6 +51,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DeadlinesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Decision"):
 		return &apiv1alpha1.DecisionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DeclaredInterface"):
+		return &apiv1alpha1.DeclaredInterfaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DemoteAfter"):
 		return &apiv1alpha1.DemoteAfterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DemotionTime"):
@@ -87,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SecretKeyReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceReference"):
 		return &apiv1alpha1.ServiceReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TaskIdentity"):
+		return &apiv1alpha1.TaskIdentityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TLS"):
 		return &apiv1alpha1.TLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TrustPolicy"):

@@ -82,6 +82,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suspend
       type:
         scalar: boolean
+    - name: taskIdentity
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.TaskIdentity
     - name: tls
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.TLS
@@ -332,6 +335,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: interface
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.CardInterface
+    - name: interfaces
+      type:
+        list:
+          elementType:
+            namedType: com.github.agentpeer.agentpeer.api.v1alpha1.DeclaredInterface
+          elementRelationship: atomic
     - name: legacy
       type:
         scalar: boolean
@@ -436,6 +445,27 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.Declaration
   scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.DeclaredInterface
+  map:
+    fields:
+    - name: binding
+      type:
+        scalar: string
+    - name: protocolVersion
+      type:
+        scalar: string
+    - name: reason
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Reason
+    - name: spoken
+      type:
+        scalar: string
+    - name: state
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.InterfaceState
+    - name: url
+      type:
+        scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.DemoteAfter
   map:
     fields:
@@ -508,6 +538,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: urlFrom
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.URLSource
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.InterfaceState
+  scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.LongRunningFixture
   map:
     fields:
@@ -731,6 +763,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: caRef
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.CAReference
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.TaskIdentity
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: source
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.TaskIdentitySource
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.TaskIdentitySource
+  scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.TrustMode
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.TrustPolicy

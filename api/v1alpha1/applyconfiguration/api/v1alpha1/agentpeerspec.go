@@ -44,6 +44,9 @@ type AgentPeerSpecApplyConfiguration struct {
 	// requiredCapabilities lists what you need of the agent. The condition RequirementsMet names the first that is not
 	// Trusted, and Trusted is False if one of them is Demoted. Nothing else changes: the agent is still probed and used.
 	RequiredCapabilities []apiv1alpha1.RequirableCapability `json:"requiredCapabilities,omitempty"`
+	// taskIdentity says by what tasks are told apart, for agents behind a gateway that rewrites task ids. Unset: by their
+	// ids. Set it where a capability is Unverified with reason TaskIdentityUnstable.
+	TaskIdentity *TaskIdentityApplyConfiguration `json:"taskIdentity,omitempty"`
 	// suspend stops all probing when true, a running round included. The verdicts stay until they expire. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
@@ -143,6 +146,14 @@ func (b *AgentPeerSpecApplyConfiguration) WithRequiredCapabilities(values ...api
 	for i := range values {
 		b.RequiredCapabilities = append(b.RequiredCapabilities, values[i])
 	}
+	return b
+}
+
+// WithTaskIdentity sets the TaskIdentity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TaskIdentity field is set to the value of the last call.
+func (b *AgentPeerSpecApplyConfiguration) WithTaskIdentity(value *TaskIdentityApplyConfiguration) *AgentPeerSpecApplyConfiguration {
+	b.TaskIdentity = value
 	return b
 }
 

@@ -30,6 +30,10 @@ type CardStatusApplyConfiguration struct {
 	ClaimsSinceTime *v1.Time `json:"claimsSinceTime,omitempty"`
 	// interface in use. Unset where none is usable.
 	Interface *CardInterfaceApplyConfiguration `json:"interface,omitempty"`
+	// interfaces are the declared ways to reach the agent, the first 8 in the card's order, and what became of each. They
+	// are asked with every sixth behavior round and when the card changes, at no cost in tasks. One that is Unreachable or
+	// a Mismatch costs no capability its trust: it is not used, and warnings name it.
+	Interfaces []DeclaredInterfaceApplyConfiguration `json:"interfaces,omitempty"`
 	// skills of the agent, for routing, the first 16.
 	Skills []CardSkillApplyConfiguration `json:"skills,omitempty"`
 	// warnings are oddities of the card that lose nothing.
@@ -92,6 +96,19 @@ func (b *CardStatusApplyConfiguration) WithClaimsSinceTime(value v1.Time) *CardS
 // If called multiple times, the Interface field is set to the value of the last call.
 func (b *CardStatusApplyConfiguration) WithInterface(value *CardInterfaceApplyConfiguration) *CardStatusApplyConfiguration {
 	b.Interface = value
+	return b
+}
+
+// WithInterfaces adds the given value to the Interfaces field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Interfaces field.
+func (b *CardStatusApplyConfiguration) WithInterfaces(values ...*DeclaredInterfaceApplyConfiguration) *CardStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithInterfaces")
+		}
+		b.Interfaces = append(b.Interfaces, *values[i])
+	}
 	return b
 }
 
