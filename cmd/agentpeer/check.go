@@ -70,7 +70,7 @@ does not count.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&f.rounds, "rounds", 1, "rounds to run, 1 to 100; a soft contradiction needs two of three to demote")
+	fl.IntVar(&f.rounds, "rounds", 1, "rounds to run, 1 to 100; a soft contradiction needs two of three to demote, an empty stream three in a row")
 	fl.DurationVar(&f.interval, "interval", time.Second, "pause between two rounds")
 	fl.DurationVar(&f.wait, "wait-deadline", 0, "how long to wait for the agent to ask for input (default 30s, as spec.deadlines.wait)")
 	fl.StringVar(&f.message, "message", "", `text of the ordinary probe message (default "ping")`)
