@@ -43,6 +43,8 @@ func failReason(e *wire.Error) trust.Reason {
 		return trust.ReasonUnreachable
 	case wire.ClassRedirect:
 		return trust.ReasonEndpointRedirects
+	case wire.ClassRoute:
+		return trust.ReasonEndpointNotFound
 	case wire.ClassStatus:
 		return statusReason(e.Status)
 	case wire.ClassMediaType:

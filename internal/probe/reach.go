@@ -91,6 +91,10 @@ func (s *session) tryInterface(ctx context.Context, in card.Interface, known wir
 	l := s.lookFor(ctx, newID(), time.Now())
 	c.reach, c.retry = judgeReach(l, c.generation), retryAfter(l.Fail)
 	switch {
+	case l.Redirected && (l.Code == codeMethodNotFound || l.Code == codeVersion):
+		c.reach = unlearned(c.reach, trust.ReasonEndpointRedirects, moved)
+	case l.routeMissing():
+		s.doubtRoute(ctx, &c)
 	case l.Code == codeMethodNotFound:
 		s.doubtDialect(ctx, &c)
 	case l.Code == codeVersion && c.generation == wire.V10:
@@ -113,6 +117,7 @@ func (s *session) settleGeneration(ctx context.Context, c *contact) (ok bool) {
 	if c.in.Legacy {
 		order = []wire.Generation{wire.V02, wire.V01, wire.V10}
 	}
+	missing := "" // not a refusal: see doubtRoute
 	for _, g := range order {
 		if !card.Speaks(c.in.Binding, string(g)) {
 			continue // 0.1 has JSON-RPC alone
@@ -120,6 +125,10 @@ func (s *session) settleGeneration(ctx context.Context, c *contact) (ok bool) {
 		s.speak(*c.in, g)
 		c.generation = g
 		l := s.ping(ctx, s.rpc)
+		if l.routeMissing() {
+			missing = "the paths of no generation are known there"
+			continue
+		}
 		if l.Fail != nil {
 			c.reach, c.retry = judgeReach(l, g), retryAfter(l.Fail)
 			return false
@@ -130,6 +139,10 @@ func (s *session) settleGeneration(ctx context.Context, c *contact) (ok bool) {
 	}
 	c.generation = order[0]
 	s.speak(*c.in, c.generation)
+	if missing != "" {
+		c.reach = unlearned(trust.Observation{Rule: "wire 7.1"}, trust.ReasonEndpointNotFound, missing)
+		return false
+	}
 	s.refuse(c, codeMethodNotFound, noMethod())
 	return false
 }

@@ -14,7 +14,7 @@ func TestServersOnThirdPartySDKsAreHonest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the SDK servers: run make test")
 	}
-	for _, peer := range sdk.Peers() {
+	for _, peer := range append(sdk.Peers(), sdk.OtherBindings()...) {
 		t.Run(peer.Name, func(t *testing.T) {
 			t.Parallel()
 			base, stop, err := sdk.Start(t.Context(), peer.Name)

@@ -1,0 +1,75 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/test/agent"
+)
+
+// formsOfHTTP are quirks that bend what gRPC has no form for.
+var formsOfHTTP = []string{"wrong-media-type", "ndjson", "unary-stream", "get-wrapped"}
+
+// theBindings are the quirks that make a card list one binding, the first of them what the others are compared with.
+var theBindings = []string{"", "rest", "grpc-only"}
+
+// One prober asks over every binding, so the same peer gets the same verdicts for the same reasons, whatever carries the exchange.
+func TestSamePeerGetsTheSameVerdictsOverEveryBinding(t *testing.T) {
+	peers := []string{
+		"", // honest
+		"empty-stream", "empty-and-failing", "withheld-end", "withheld-end-open", "many-messages", "refuses-stream", "refuses-stream-sse",
+		"stream-unknown", "stream-bad-params", "stream-fails", "stream-fails-sse", "unary-stream", "ndjson", "wrong-media-type",
+		"foreign-task", "leaves-terminal", "artifact-after-end", "second-end", "stuck", "malformed-event", "error-after-two",
+		"cut-idle", "reset", "cut-delimited", "close-delimited", "hold-terminal", "hold-interrupted", "ugly-sse", "crlf", "stream-bom",
+		"unterminated", "buffered", "status-first", "one-task", "no-content", "completed-twice", "repeats-end", "last-snapshot",
+		"messages", "skips", "no-submitted", "rejects", "fails", "wants-auth", "never-asks", "fails-always",
+		"send-at-once", "send-fails", "get-not-found", "get-unknown", "get-other-id", "get-wrapped", "purges", "relapses",
+		"zombie-cancel", "zombie-working", "cancel-not-now", "cancel-unknown", "cancel-unsupported", "cancel-fails", "cancel-not-found",
+		"cancel-later", "cancel-never", "completes-after-all", "revives-terminal", "follow-up-new-id", "follow-up-rewritten",
+		"follow-up-refused", "follow-up-not-found", "follow-up-message", "follow-up-context",
+	}
+	older := []string{"", "withheld-end", "refuses-stream", "stream-unknown", "foreign-task", "second-end", "messages", "get-not-found",
+		"get-unknown", "zombie-cancel", "cancel-unknown", "follow-up-new-id", "follow-up-message"}
+	for g, peers := range map[agent.Generation][]string{agent.V10: peers, agent.V03: older} {
+		for _, peer := range peers {
+			t.Run(fmt.Sprintf("%s %s", g, peer), func(t *testing.T) {
+				t.Parallel()
+				var first map[trust.Capability]string
+				for _, binding := range theBindings {
+					if binding == "grpc-only" && slices.Contains(formsOfHTTP, peer) {
+						continue
+					}
+					a := agent.New(agent.Speaks(g), agent.Is(strings.Fields(peer+" "+binding)...))
+					job := jobFor(t, a.Start(t), everyPeerHas...)
+					job.Control = true
+					verdicts := map[trust.Capability]string{}
+					for _, o := range runJob(t, job).Round.Observations {
+						if slices.Contains(everyPeerHas, o.Capability) {
+							verdicts[o.Capability] = inWords(o)
+						}
+					}
+					if first == nil {
+						first = verdicts
+						t.Logf("%v", verdicts)
+					}
+					if diff := cmp.Diff(first, verdicts); diff != "" {
+						t.Errorf("by %q (-as by JSON-RPC +got):\n%s", binding, diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+// inWords is an observation in one line. Whether a task of a peer that breaks its streams off was seen to its end is chance.
+func inWords(o trust.Observation) string {
+	if o.Capability == trust.Lifecycle && o.Reason == trust.ReasonNotExercised {
+		return "Honored Honored "
+	}
+	return fmt.Sprintf("%s %s %s", o.Outcome, o.Reason, o.Basis)
+}
