@@ -16,20 +16,6 @@ const (
 	BindingGRPC     Binding = "GRPC"
 )
 
-// Speaks tells whether a generation can be spoken by a binding here. HTTP+JSON came with 0.2.5.
-func Speaks(b Binding, g Generation) bool {
-	if _, ok := dialects[g]; !ok {
-		return false
-	}
-	switch b {
-	case BindingJSONRPC, "":
-		return true
-	case BindingHTTPJSON:
-		return g != V01
-	}
-	return false
-}
-
 // ErrNoSuchMethod says that a generation and binding have no such method, so nothing was asked.
 var ErrNoSuchMethod = errors.New("asking the peer: its generation and binding have no such method")
 
