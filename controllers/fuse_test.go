@@ -12,7 +12,7 @@ import (
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
 
-func TestWhenManyPeersTurnLiarsAlikeWeSuspectOurselves(t *testing.T) { // design 4.8
+func TestWhenManyPeersTurnLiarsAlikeWeSuspectOurselves_CaseC88(t *testing.T) { // design 4.8
 	s := newStage(t)
 	var names []string
 	for i := range 6 {

@@ -11,7 +11,7 @@ import (
 
 // A proxy cuts streams shortly before tasks end, and the worker's clock is not the proxy's. Whatever the times say, the task was at work
 // when its stream ended, and the peer keeps its good name.
-func TestAProxyThatCutsStreamsShortlyBeforeTheEndCostsNoTrust(t *testing.T) {
+func TestCaseRulesAProxyThatCutsStreamsShortlyBeforeTheEndCostsNoTrust(t *testing.T) {
 	t.Parallel()
 	for _, quirks := range []string{"", "slow-clock", "zone-clock", "stopped-clock", "no-timestamps", "slow-get", "slow-get slow-clock",
 		"slow-get zone-clock", "slow-get stopped-clock", "slow-get no-timestamps", "slow-get live-stamps", "held-back no-timestamps"} {

@@ -11,7 +11,7 @@ import (
 
 // Every event reaches us late by the same time, which the first one shows. Work that was made before the cancel and arrives after it is no
 // work after it, however long that takes: canceled comes right behind.
-func TestAStreamThatIsUniformlyLateIsNoZombie(t *testing.T) {
+func TestCaseRulesAStreamThatIsUniformlyLateIsNoZombie(t *testing.T) {
 	t.Parallel()
 	hold := func(d time.Duration) agent.Option {
 		return agent.With(func(c *agent.Config) { c.Stream.HeldBack = agent.Duration(d) })
@@ -40,7 +40,7 @@ func TestAStreamThatIsUniformlyLateIsNoZombie(t *testing.T) {
 }
 
 // The same path holds back the end of a task that GetTask shows long before: the open stream withholds nothing.
-func TestAStreamThatIsUniformlyLateWithholdsNothing(t *testing.T) {
+func TestCaseRulesAStreamThatIsUniformlyLateWithholdsNothing(t *testing.T) {
 	t.Parallel()
 	a := agent.New(agent.Speaks(agent.V10), agent.With(func(c *agent.Config) {
 		c.Stream.HeldBack = agent.Duration(2500 * time.Millisecond)

@@ -153,7 +153,7 @@ func TestUnchangedCardIsNotReadAgainAndThePeerIsReachedAllTheSame(t *testing.T) 
 	}
 }
 
-func TestContradictionThatMayDemoteIsNotReportedUnderOtherClaims(t *testing.T) {
+func TestCaseRulesAContradictionThatMayDemoteIsNotReportedUnderOtherClaims(t *testing.T) {
 	a := with(agent.V10, "empty-stream")
 	base := a.Start(t)
 	job := jobFor(t, base, trust.Streaming)

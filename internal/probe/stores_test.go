@@ -11,7 +11,7 @@ import (
 
 // A replica lags behind the stream and stamps its answers when they are read. Its working looks newer than the end, and the look after it
 // agrees with the end again: no terminal state was left, and no cancel undone.
-func TestALaggingStoreThatStampsOnReadLeavesNoTerminalState(t *testing.T) {
+func TestCaseRulesALaggingStoreThatStampsOnReadLeavesNoTerminalState(t *testing.T) {
 	t.Parallel()
 	for _, g := range []agent.Generation{agent.V10, agent.V03} {
 		for _, about := range []trust.Capability{trust.Lifecycle, trust.Cancellation} {

@@ -75,7 +75,7 @@ func (t *tape) stood() *tape {
 
 func (t *tape) but(change func(*tape)) *tape { change(t); return t }
 
-func TestOneStreamAndItsCrossChecks(t *testing.T) {
+func TestCaseRulesOneStreamAndItsCrossChecks(t *testing.T) {
 	const (
 		submitted, working, completed = lifecycle.Submitted, lifecycle.Working, lifecycle.Completed
 		asks                          = lifecycle.InputRequired
@@ -152,7 +152,7 @@ func TestOneStreamAndItsCrossChecks(t *testing.T) {
 
 // A worker's clock that is off, behind a proxy whose Date header is right, must not turn a stream that was cut into one that withholds: a
 // task that GetTask shows at work after the end was at work when the stream ended.
-func TestAStreamCutShortlyBeforeTheEndByAPeerWhoseClockIsOff(t *testing.T) {
+func TestCaseRulesAStreamCutShortlyBeforeTheEndByAPeerWhoseClockIsOff(t *testing.T) {
 	const submitted, working, completed = lifecycle.Submitted, lifecycle.Working, lifecycle.Completed
 	cut := func() *tape { return stamped(stream(submitted, working)) } // ends at 1.1 s; the task completes at 1.4 s
 	for story, tc := range map[string]struct {
@@ -190,7 +190,7 @@ func TestAStreamCutShortlyBeforeTheEndByAPeerWhoseClockIsOff(t *testing.T) {
 }
 
 // One code means one thing, whatever place it stands in (C25, C26), and different things in different generations.
-func TestErrorBeforeTheFirstEvent(t *testing.T) {
+func TestCaseRulesErrorBeforeTheFirstEvent(t *testing.T) {
 	for _, tc := range []struct {
 		code   int
 		gen    wire.Generation
@@ -223,7 +223,7 @@ func TestErrorBeforeTheFirstEvent(t *testing.T) {
 	}
 }
 
-func TestFrame(t *testing.T) {
+func TestCaseRulesFrame(t *testing.T) {
 	badOne := saw(bad, trust.ReasonStreamEmpty, "C03", "empty").on(lifecycle.Card)
 	goodOne := saw(good, trust.ReasonHonored, "", "fine")
 	unsureOne := saw(unsure, trust.ReasonStreamInterrupted, "", "cut")

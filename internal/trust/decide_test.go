@@ -26,7 +26,7 @@ func trusting(caps ...Capability) Peer {
 	return p
 }
 
-func TestDecide(t *testing.T) {
+func TestCaseRulesDecide(t *testing.T) {
 	fallback := Decision{Path: PathSingleShot, MultiTurn: AllInputsUpfront, Cancel: BestEffort, Updates: Poll}
 	with := func(change func(*Decision)) Decision {
 		d := fallback
@@ -213,7 +213,7 @@ func neverReached(reasons ...Reason) Peer {
 	return p
 }
 
-func TestFacts(t *testing.T) {
+func TestCaseRulesFacts(t *testing.T) {
 	demoted := func(p Peer, c Capability) Peer {
 		r := p.record(c)
 		r.State, r.Reason, r.Expiration = Demoted, ReasonStreamEmpty, time.Time{}

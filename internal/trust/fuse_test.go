@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestFuse(t *testing.T) {
+func TestCaseRulesFuse(t *testing.T) {
 	fine, dead := Sighting{}, Sighting{Inconclusive: true}
 	lie := Sighting{Contradiction: ReasonStreamEmpty, Trusted: true}
 	good := Sighting{Trusted: true}

@@ -118,7 +118,7 @@ func drawHistory(t *rapid.T, each func(before Peer, r Round, after Peer, ts []Tr
 	}
 }
 
-func TestLawsOfFolding(t *testing.T) {
+func TestCaseLawsOfFolding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawHistory(t, func(before Peer, r Round, after Peer, ts []Transition, now time.Time) {
 			lawful(t, after, now)
@@ -197,7 +197,7 @@ func TestAHealthyPeerIsSmall(t *testing.T) {
 
 // However rounds are planned and whatever they find, no 24 h see more tasks than the budget, and no requested round
 // spends more than a third.
-func TestLawTheBudgetIsNeverExceeded(t *testing.T) {
+func TestCaseLawTheBudgetIsNeverExceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := DefaultPolicy()
 		policy.MaxTasksPerDay = rapid.IntRange(0, 80).Draw(t, "budget")

@@ -46,7 +46,7 @@ func without(list []Capability, gone Capability) (rest []Capability) {
 	return rest
 }
 
-func TestSchedule(t *testing.T) {
+func TestCaseRulesSchedule(t *testing.T) {
 	minutes := func(n float64) time.Time { return epoch.Add(time.Duration(n * float64(time.Minute))) }
 	for name, c := range map[string]struct {
 		reason  string
@@ -219,7 +219,7 @@ func TestScheduleSpreadsPeersAndSaysTheSameTwice(t *testing.T) {
 }
 
 // A contradiction is confirmed confirmInterval after it, never sooner: jitter moves it later only.
-func TestNoConfirmationComesEarly(t *testing.T) {
+func TestCaseRulesNoConfirmationComesEarly(t *testing.T) {
 	at := func(m float64) time.Time { return epoch.Add(time.Duration(m * float64(time.Minute))) }
 	r := Round{Number: 2, Kind: Behavior, Finished: at(1), Claims: declaringAll("a"), Usable: true, Observations: []Observation{
 		{Capability: Continuation, Outcome: Diverged, Reason: ReasonTaskIDChangedOnContinuation, Basis: "Protocol"}}}

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the right-hand side of the gold
 // A round's words: Capability=Outcome[:Reason[:Basis]][+explicit][+confirmed][+control-failed][+pair-s|-c|-b|-n|-u]
 // [+unexcused] (pair-u is a bad stream watched alone, whose task shows that the agent worked),
 // card=NAME (claims with that digest; card=- for none; card=NAME- without streaming), legacy, unreachable.
-func TestTimelines(t *testing.T) {
+func TestCaseTimelines(t *testing.T) {
 	files, err := filepath.Glob("testdata/timelines/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("looking for timelines: %d files, error %v", len(files), err)
