@@ -72,7 +72,7 @@ const (
 	called = lifecycle.Canceled
 )
 
-func TestRetrieval(t *testing.T) {
+func TestCaseRulesRetrieval(t *testing.T) {
 	open := func() *tape { return stream(atWork).but(func(t *tape) { t.EndAt = 30 * s }) }
 	for story, j := range map[string]judged{
 		"found while it ran":                        {open().told(s, atWork, 0), isHonored, trust.ReasonHonored, ""},
@@ -107,7 +107,7 @@ func TestRetrieval(t *testing.T) {
 	}
 }
 
-func TestLifecycleOfOneTask(t *testing.T) {
+func TestCaseRulesLifecycleOfOneTask(t *testing.T) {
 	no, yes := false, true
 	twice := func(final *bool, gen wire.Generation) *tape {
 		return stream(atWork, done).works(1500*ms, 1500*ms).says(1600*ms, done).told(2*s, done, 0).but(func(t *tape) {
@@ -160,7 +160,7 @@ func TestLifecycleOfOneTask(t *testing.T) {
 	}
 }
 
-func TestLifeOfACanceledTask(t *testing.T) {
+func TestCaseRulesLifeOfACanceledTask(t *testing.T) {
 	for story, j := range map[string]judged{
 		"stays canceled":                            {stream(atWork).canceled(s, called, 0).told(2*s, called, 0), isHonored, trust.ReasonHonored, ""},
 		"is completed when asked twice":             {stream(atWork).canceled(s, called, 0).told(2*s, done, 0).told(5*s, done, 0), isDiverged, trust.ReasonTerminalStateNotFinal, ""},
@@ -175,7 +175,7 @@ func TestLifeOfACanceledTask(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestCaseRulesCancel(t *testing.T) {
 	for story, j := range map[string]judged{
 		"canceled at once": {stream(atWork).canceled(s, called, 0).told(2*s, called, 0).but(func(t *tape) { t.Left = leftDone }), isHonored, trust.ReasonHonored, ""},
 		"canceled frame after the answer, work in the race": {stream(atWork).canceled(s, called, 0).works(s, 1900*ms).says(2*s, called), isHonored, trust.ReasonHonored, ""},
@@ -220,7 +220,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestWhoseFaultAReplyIs(t *testing.T) {
+func TestCaseRulesWhoseFaultAReplyIs(t *testing.T) {
 	first := func() *tape { return stream(atWork, lifecycle.InputRequired) }
 	reply := func(id string) *tape {
 		return &tape{Marks: []mark{{Kind: wire.KindTask, TaskID: id, State: atWork, Count: 1}}}
