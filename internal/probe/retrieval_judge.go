@@ -103,7 +103,8 @@ func (t *tape) activeAt(at time.Duration) bool {
 }
 
 // foreignTask: GetTask answers with another id, every time. Where that is one and the same id and its state agrees with the stream's,
-// somebody on the way rewrites ids (design 4.14).
+// somebody on the way rewrites ids (design 4.14). Where every answer has another id and GetTask knows these too, somebody may do so each
+// time anew; one that belongs to no task is the peer's.
 func foreignTask(o trust.Observation, t *tape, n tally) trust.Observation {
 	if n.other < 2 {
 		return unlearned(o, trust.ReasonNotExercised, "GetTask answered once with another id, and was not asked again")
@@ -119,6 +120,10 @@ func foreignTask(o trust.Observation, t *tape, n tally) trust.Observation {
 	if len(ids) == 1 && agree {
 		return unlearned(o, trust.ReasonTaskIdentityUnstable,
 			"GetTask answers under another id and follows the task all the same: something on the way rewrites task ids")
+	}
+	if x := t.Strange; x == nil || x.Code != codeTaskNotFound {
+		return unlearned(o, trust.ReasonTaskIdentityUnstable,
+			"GetTask answers under other ids and does not disown them: something on the way may rewrite task ids, each answer anew")
 	}
 	return diverged(o, trust.ReasonTaskIDMismatch, lifecycle.Protocol, "wire 7.5",
 		fmt.Sprintf("asked %d times for one task, GetTask answered with another", n.other))

@@ -188,36 +188,6 @@ func (r *round) asked(c trust.Capability) bool { return slices.Contains(r.job.As
 
 func (r *round) declared(c trust.Capability) bool { return r.claims.Declared[c] == trust.Declared }
 
-// confirm reads the card afresh before a contradiction is reported that may demote: other claims, and nothing was learned (design 4.4).
-func (r *round) confirm(ctx context.Context, s *session) {
-	var digest string
-	for i, o := range r.observations {
-		if !mayDemote(o, r.job.Doubt) {
-			continue
-		}
-		if digest == "" {
-			f := s.fetchCard(ctx, "")
-			if f.card == nil {
-				r.observations[i] = inconclusive(o, f.reason, o.Message+"; the card could not be read again to be sure")
-				continue
-			}
-			digest = f.card.Digest
-		}
-		if digest != r.claims.Digest {
-			r.observations[i] = inconclusive(o, trust.ReasonCardChanged, o.Message+"; the card's claims changed meanwhile")
-		}
-	}
-}
-
-// mayDemote: a contradiction that is confirmed or comes upon others, or a stream that fails beside a good control while they are compared.
-func mayDemote(o trust.Observation, doubt []trust.Capability) bool {
-	if o.Outcome == trust.Diverged && o.Explicit && o.Confirmed {
-		return true
-	}
-	compared := o.Pair != nil && o.Pair.StreamFailed && !o.Pair.ControlFailed
-	return slices.Contains(doubt, o.Capability) && (o.Outcome == trust.Diverged || compared)
-}
-
 // inconclusive turns an observation into one from which nothing was learned, keeping its account.
 func inconclusive(o trust.Observation, reason trust.Reason, message string) trust.Observation {
 	o.Basis, o.Explicit, o.Confirmed, o.Pair = "", false, false, nil

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
@@ -75,10 +76,15 @@ func (s *session) frameRefusal(ctx context.Context, x *exchange, f *Fixture) {
 	if !pause(ctx, s.timing.Repeat-time.Since(asked)) {
 		return
 	}
-	fresh := s.fresh()
-	defer fresh.Close()
-	x.second = s.probeStream(ctx, fresh, f, false)
-	x.two = judgeStream(x.second, s.timing)
+	for range refusals {
+		fresh := s.fresh()
+		x.second = s.probeStream(ctx, fresh, f, false)
+		x.two = judgeStream(x.second, s.timing)
+		fresh.Close()
+		if x.two.sort != refused {
+			return
+		}
+	}
 }
 
 // methodNotFound tells what -32601 in answer to a streaming call means, by asking the send method and the sibling dialects (C25, C35,
@@ -132,13 +138,18 @@ func (s *session) probeStream(ctx context.Context, rpc wire.Peer, f *Fixture, de
 
 // lookAfter asks GetTask after the end of a stream, as often as its answers leave something open.
 func (s *session) lookAfter(ctx context.Context, rpc wire.Peer, t *tape, deep bool) {
-	if t.Fail != nil || t.TaskID() == "" || t.Left == leftDeadline {
+	if t.Fail != nil || t.TaskID() == "" {
+		return
+	}
+	if t.Left == leftDeadline {
+		s.disownLooks(ctx, rpc, t)
 		return
 	}
 	if m, ok := t.Foreign(); ok {
 		t.Strange = s.disowned(ctx, rpc, t, m.TaskID)
 	}
 	l := s.look(ctx, rpc, t)
+	s.disownLooks(ctx, rpc, t)
 	if noTaskOps(t) || l.Code != 0 && !deep {
 		return
 	}
@@ -176,7 +187,15 @@ func (s *session) lookOn(ctx context.Context, rpc wire.Peer, t *tape) {
 	}
 }
 
-// disowned asks for the other task that a stream named.
+// disownLooks asks for the first other task that GetTask named, unless the stream named one.
+func (s *session) disownLooks(ctx context.Context, rpc wire.Peer, t *tape) {
+	i := slices.IndexFunc(t.Looks, func(l look) bool { return l.ID != "" && l.ID != t.TaskID() })
+	if i >= 0 && t.Strange == nil {
+		t.Strange = s.disowned(ctx, rpc, t, t.Looks[i].ID)
+	}
+}
+
+// disowned asks for the other task that a stream or GetTask named.
 func (s *session) disowned(ctx context.Context, rpc wire.Peer, t *tape, id string) *look {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()

@@ -50,7 +50,7 @@ type tape struct {
 	// Looks are the answers of GetTask, Cancels those of CancelTask, in the order they came.
 	Looks   []look
 	Cancels []look
-	// Strange is what GetTask says of the other task that events of the stream named, if it was asked.
+	// Strange is what GetTask says of the other task that events of the stream, or else GetTask itself, named, if it was asked.
 	Strange *look
 	// Clock is what Date headers tell of the peer's.
 	Clock clock

@@ -95,9 +95,14 @@ func TestCaseRulesRetrieval(t *testing.T) {
 		"answered with an error of no meaning to us": {open().but(func(t *tape) { t.Looks = []look{{Code: codeInternal, Open: true}} }), isInconclusive, trust.ReasonAgentFailing, ""},
 		"never asked":                                {open(), isInconclusive, trust.ReasonNotExercised, ""},
 		"begun by nobody, a Message answered":        {&tape{Streamed: true, Marks: []mark{{Kind: wire.KindMessage, Count: 1}}}, isInconclusive, trust.ReasonMessageOnly, ""},
-		"answered under ever other ids": {open().but(func(t *tape) {
+		"answered under ever other ids that belong to no task": {open().but(func(t *tape) {
 			t.Looks = []look{{ID: "a", State: atWork, Open: true}, {ID: "b", State: atWork, Open: true}}
+			t.Strange = &look{Code: codeTaskNotFound}
 		}), isDiverged, trust.ReasonTaskIDMismatch, ""},
+		"answered under ever other ids that lead back to a task": {open().but(func(t *tape) {
+			t.Looks = []look{{ID: "a", State: atWork, Open: true}, {ID: "b", State: atWork, Open: true}}
+			t.Strange = &look{ID: "c", State: atWork}
+		}), isInconclusive, trust.ReasonTaskIdentityUnstable, ""},
 		"answered under one other id, and in step": {open().but(func(t *tape) {
 			t.Looks = []look{{ID: "a", State: atWork, Open: true}, {ID: "a", State: atWork, Open: true}}
 		}), isInconclusive, trust.ReasonTaskIdentityUnstable, ""},

@@ -1,0 +1,73 @@
+package probe
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/test/agent"
+	"github.com/agentpeer/agentpeer/test/proxy"
+)
+
+// Two versions answer in turn while a deploy is under way. The next one does not stream and says so in its card; the old card is still
+// served to most who ask.
+func TestADeployUnderWayAccusesNobody(t *testing.T) {
+	t.Parallel()
+	old, next := agent.New(), agent.New(agent.Is("streaming-false"))
+	var cards, streams atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := next
+		if r.Method == http.MethodGet && cards.Add(1)%4 != 0 {
+			to = old
+		}
+		if r.Method == http.MethodPost {
+			streams.Add(1)
+		}
+		to.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	rep := runJob(t, jobFor(t, server.URL, trust.Streaming))
+	check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonCardChanged})
+	if n := cards.Load(); n != 4 {
+		t.Errorf("the card was read %d times, want 4: once at first and until it differs", n)
+	}
+}
+
+// A balancer that sends every other connection to a version that does not stream: the refusal is asked again more than once.
+func TestARefusalThatNotEveryConnectionMeetsIsNone(t *testing.T) {
+	t.Parallel()
+	streams, refuses := agent.New(), agent.New(agent.Is("refuses-stream"))
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := refuses
+		if r.Method == http.MethodPost && asked.Add(1) > 3 { // reachability, a refusal and the same again
+			to = streams
+		}
+		to.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	rep := runJob(t, jobFor(t, server.URL, trust.Streaming))
+	check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonStreamIntermittent})
+}
+
+// A gateway may give a task another id in every answer, and know the task by all of them.
+func TestAGatewayThatRenamesTasksInEveryAnswerAccusesNobody(t *testing.T) {
+	t.Parallel()
+	p, err := proxy.New(1, agent.New().Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	if err := p.Set(proxy.Fault{Rewrite: proxy.Each}); err != nil {
+		t.Fatal(err)
+	}
+	rep := runJob(t, jobFor(t, p.URL(), Questions()...))
+	for _, o := range rep.Round.Observations {
+		if o.Outcome == trust.Diverged {
+			t.Errorf("%s: %s %s\n  %q", o.Capability, o.Reason, o.Message, o.Observed)
+		}
+	}
+	check(t, rep, trust.TaskRetrieval, expectation{outcome: trust.Inconclusive, reason: trust.ReasonTaskIdentityUnstable})
+}
