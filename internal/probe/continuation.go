@@ -21,7 +21,11 @@ func askContinuation(ctx context.Context, s *session, a *asking) trust.Observati
 		promised:    a.r.claims.Legacy && a.r.declared(trust.StateTransitionHistory),
 		clientNames: s.generation() == wire.V01,
 	}
+	a.dialogue = d
 	d.run(ctx)
+	if a.needs(trust.InputModes) {
+		d.repeatRefused(ctx)
+	}
 	o := judgeContinuation(d.seen())
 	o.Observed = d.account()
 	o.ProbedWith = s.probedWith(f)
@@ -45,6 +49,8 @@ type dialogue struct {
 	before *look
 	reply  *tape
 	after  []look
+	// repeated is the reply once more, on a new connection, where its media type was refused.
+	repeated *tape
 	// control is the reply sent as a message of its own, where the peer found its params invalid.
 	control *tape
 }

@@ -34,6 +34,8 @@ type Job struct {
 	Interfaces bool
 	// DeliveredTo names the receiver that the peer's webhook calls last reached (trust.Record.DeliveredTo); empty: none so far.
 	DeliveredTo string
+	// RefusedModes are the input modes that earlier rounds saw refused; they are asked first.
+	RefusedModes []string
 	// Doubt lists capabilities that one more contradiction would demote: the card is fetched afresh before it is reported.
 	Doubt []trust.Capability
 }

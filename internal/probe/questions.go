@@ -27,6 +27,7 @@ var questions = []question{
 	{trust.Cancellation, 1, cancellationBound, askCancellation},
 	{trust.Resubscription, 1, resubscriptionBound, askResubscription},
 	{trust.Continuation, 3, continuationBound, askContinuation},
+	{trust.InputModes, maxModeMessages, inputModesBound, askInputModes},
 	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},
 	{trust.Lifecycle, 1, exchangeBound, askLifecycle},
 }
@@ -54,11 +55,14 @@ func Questions() []trust.Capability {
 // asking is what the questions of one round share.
 type asking struct {
 	r        *round
+	s        *session
 	exchange *exchange
 	// long is the long task that Resubscription and Cancellation share; nil if none was begun on a stream.
 	long *long
 	// joined is a stream of a long task that no card declares; nil if none was tried.
 	joined *tape
+	// dialogue of Continuation; its reply tells of input modes too.
+	dialogue *dialogue
 	// canceled is the task that Cancellation began and canceled; its life counts for Lifecycle too.
 	canceled *tape
 }
@@ -70,7 +74,7 @@ func (a *asking) streams() bool {
 
 // ask asks each question of the job, in the order of the table. A question that panics is Inconclusive and takes no other with it.
 func (r *round) ask(ctx context.Context, s *session) {
-	a := &asking{r: r}
+	a := &asking{r: r, s: s}
 	for _, q := range questions {
 		if r.asked(q.capability) {
 			r.observations = append(r.observations, a.one(ctx, s, q))
@@ -99,7 +103,9 @@ func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Obser
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.bound(s.timing))
 	defer cancel()
+	before := s.ledger.spent()
 	o = q.ask(ctx, s, a)
+	o.Tasks = s.ledger.spent() - before
 	o.Capability = q.capability
 	o.Warnings = unique(o.Warnings)
 	return o

@@ -66,6 +66,8 @@ type Fixtures struct {
 	Message *Fixture
 	// LongRunning makes the agent work long enough to cancel; nil: Cancellation is NoFixture.
 	LongRunning *Fixture
+	// Modes are messages in media types that a card may declare, by media type; they win over our own samples.
+	Modes map[string]*Fixture
 	// InputRequired makes the agent ask back; nil: Continuation is NoFixture.
 	InputRequired *Fixture
 }
