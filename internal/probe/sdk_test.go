@@ -2,8 +2,11 @@ package probe
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"testing"
 
+	"github.com/agentpeer/agentpeer/internal/card"
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
 	"github.com/agentpeer/agentpeer/test/sdk"
@@ -28,6 +31,7 @@ func TestServersOnThirdPartySDKsAreHonest(t *testing.T) {
 			job := jobFor(t, base, Questions()...)
 			job.Target.Timing = DefaultTiming()
 			job.Control = true
+			job.Target.AllowedOrigins = originsOn(t, base+peer.CardPath)
 			rep := runJob(t, job)
 			if rep.WireGeneration != wire.Generation(peer.Generation) {
 				t.Errorf("it is taken for %q, want %s", rep.WireGeneration, peer.Generation)
@@ -41,4 +45,26 @@ func TestServersOnThirdPartySDKsAreHonest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// originsOn lists the origins of a card's interfaces: gRPC has a port of its own.
+func originsOn(t *testing.T, cardURL string) (list []string) {
+	t.Helper()
+	r, err := http.Get(cardURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Body.Close() }()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := card.Parse(text, r.Request.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range c.Interfaces {
+		list = append(list, originOf(in.URL))
+	}
+	return list
 }

@@ -94,8 +94,9 @@ func (s grpcStatus) rpcCode(p grpcPurpose) (code int, ok bool) {
 		}
 		return -32001, true
 	case codes.Unimplemented:
-		if p == forPush {
-			return -32003, true
+		// A method that is not there, or, in 0.3 and 1.0.0, an operation that is not supported. Where the second accuses less, it is that.
+		if p == forCancel || p == forPush {
+			return -32004, true
 		}
 		return -32601, true
 	case codes.InvalidArgument, codes.OutOfRange, codes.AlreadyExists:

@@ -84,7 +84,7 @@ func TestGRPC10CarriesWhatTheOtherBindingsCarry(t *testing.T) {
 	if err != nil || a.Kind != KindConfig || a.ConfigID != "made" {
 		t.Errorf("SetPushConfig: %+v %v", a, err)
 	}
-	if a, err = p.Fresh().CancelTask(ctx, "t1"); err != nil || a.Kind != KindError || a.Err.Code != -32601 {
+	if a, err = p.Fresh().CancelTask(ctx, "t1"); err != nil || a.Kind != KindError || a.Err.Code != -32004 {
 		t.Errorf("CancelTask: %+v %v", a, err)
 	}
 }
@@ -190,7 +190,7 @@ func TestGRPCErrorsHaveTheCodeOfTheSameMeaning(t *testing.T) {
 		"a reason of somebody else's is none":    {detailed(t, codes.NotFound, "UNSUPPORTED_OPERATION", "googleapis.com"), -32001, -32001, -32001, ""},
 		"a reason that is none of A2A's is kept": {detailed(t, codes.Internal, "OUT_OF_COFFEE", ""), -32603, -32603, -32603, "OUT_OF_COFFEE"},
 		"not found":                              {status.Error(codes.NotFound, ""), -32001, -32001, -32001, ""},
-		"unimplemented":                          {status.Error(codes.Unimplemented, ""), -32601, -32601, -32601, ""},
+		"unimplemented":                          {status.Error(codes.Unimplemented, ""), -32601, -32004, -32601, ""},
 		"invalid argument":                       {status.Error(codes.InvalidArgument, ""), -32602, -32602, -32602, ""},
 		"failed precondition accuses nobody":     {status.Error(codes.FailedPrecondition, ""), -32000, -32002, -32000, ""},
 		"internal":                               {status.Error(codes.Internal, ""), -32603, -32603, -32603, ""},

@@ -274,7 +274,11 @@ func (b *grpcBinding) fail(prefix string, e *rpcError) {
 	h := b.w.Header()
 	h.Set(prefix+"Grpc-Status", strconv.Itoa(int(code)))
 	h.Set(prefix+"Grpc-Message", e.Message)
-	if reason := errorReasons[e.Code]; e.Data != nil && reason != "" {
+	reason := errorReasons[e.Code]
+	if reason == "" {
+		reason = restReasons[e.Code] // JSON-RPC's own codes, which have to be put into words here too
+	}
+	if b.method.generation == V10 && reason != "" {
 		info, _ := anypb.New(&errdetails.ErrorInfo{Reason: reason, Domain: "a2a-protocol.org"})
 		all := &rpcstatus.Status{Code: int32(code), Message: e.Message, Details: []*anypb.Any{info}} //nolint:gosec // a small number
 		if raw, err := proto.Marshal(all); err == nil {

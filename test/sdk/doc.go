@@ -7,7 +7,7 @@
 // package file, so that the main module depends on none of them.
 //
 // Peers are the servers as they speak JSON-RPC, OtherBindings the same programs where the card lists another binding instead; a2a-go 0.3.15
-// and a2a-js 0.2.5 have no HTTP+JSON server.
+// and a2a-js 0.2.5 have no HTTP+JSON server. Those that speak gRPC have a second port for it, which their cards name without a scheme.
 //
 // How they differ on the wire: a2a-go writes an id line before each event and closes streams at
 // input-required; a2a-go 0.3.15 calls unary answers text/plain and wraps error data in an object; a2a-js 1.3.0 refuses

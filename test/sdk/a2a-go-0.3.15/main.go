@@ -17,12 +17,15 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/a2a"
+	"github.com/a2aproject/a2a-go/a2agrpc"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"google.golang.org/grpc"
 )
 
 func main() {
 	port := flag.Int("port", 0, "port on loopback; 0: any")
+	binding := flag.String("binding", "jsonrpc", "the binding that the card lists: jsonrpc or grpc")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -30,21 +33,37 @@ func main() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if err := serve(ctx, *port); err != nil {
+	if err := serve(ctx, *port, *binding); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func serve(ctx context.Context, port int) error {
+func serve(ctx context.Context, port int, binding string) error {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return fmt.Errorf("listening on port %d: %w", port, err)
 	}
 	url := "http://" + l.Addr().String()
-	mux := http.NewServeMux()
-	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card(url+"/a2a")))
-	mux.Handle("/a2a", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(executor{})))
+	mux, handler := http.NewServeMux(), a2asrv.NewHandler(executor{})
+	in := a2a.AgentInterface{URL: url + "/a2a", Transport: a2a.TransportProtocolJSONRPC}
+	switch binding {
+	case "jsonrpc":
+		mux.Handle("/a2a", a2asrv.NewJSONRPCHandler(handler))
+	case "grpc":
+		g, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("listening for gRPC: %w", err)
+		}
+		in = a2a.AgentInterface{URL: g.Addr().String(), Transport: a2a.TransportProtocolGRPC}
+		server := grpc.NewServer()
+		a2agrpc.NewHandler(handler).RegisterWith(server)
+		defer server.Stop()
+		go func() { _ = server.Serve(g) }()
+	default:
+		return fmt.Errorf("choosing a binding: %q is none", binding)
+	}
+	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card(in)))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
@@ -57,12 +76,12 @@ func serve(ctx context.Context, port int) error {
 	return nil
 }
 
-func card(endpoint string) *a2a.AgentCard {
+func card(in a2a.AgentInterface) *a2a.AgentCard {
 	return &a2a.AgentCard{
 		Name: "a2a-go 0.3.15", Description: "An honest peer on a released SDK.", Version: "1.0.0",
 		ProtocolVersion:    "0.3.0",
-		URL:                endpoint,
-		PreferredTransport: a2a.TransportProtocolJSONRPC,
+		URL:                in.URL,
+		PreferredTransport: in.Transport,
 		Capabilities:       a2a.AgentCapabilities{Streaming: true},
 		DefaultInputModes:  []string{"text/plain"},
 		DefaultOutputModes: []string{"text/plain"},

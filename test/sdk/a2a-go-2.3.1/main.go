@@ -18,12 +18,14 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"google.golang.org/grpc"
 )
 
 func main() {
 	port := flag.Int("port", 0, "port on loopback; 0: any")
-	binding := flag.String("binding", "jsonrpc", "the binding that the card lists: jsonrpc or rest")
+	binding := flag.String("binding", "jsonrpc", "the binding that the card lists: jsonrpc, rest or grpc")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -51,6 +53,16 @@ func serve(ctx context.Context, port int, binding string) error {
 	case "rest":
 		in = a2a.NewAgentInterface(url+"/rest", a2a.TransportProtocolHTTPJSON)
 		mux.Handle("/rest/", http.StripPrefix("/rest", a2asrv.NewRESTHandler(handler)))
+	case "grpc":
+		g, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("listening for gRPC: %w", err)
+		}
+		in = a2a.NewAgentInterface(g.Addr().String(), a2a.TransportProtocolGRPC)
+		server := grpc.NewServer()
+		a2agrpc.NewHandler(handler).RegisterWith(server)
+		defer server.Stop()
+		go func() { _ = server.Serve(g) }()
 	default:
 		return fmt.Errorf("choosing a binding: %q is none", binding)
 	}
