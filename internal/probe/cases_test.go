@@ -241,6 +241,9 @@ func TestCases(t *testing.T) {
 			c.Card.Interfaces = json.RawMessage(`[{"url":"/ws","protocolBinding":"https://bindings.example/websocket","protocolVersion":"1.0"},
 				{"url":"/a2a","protocolBinding":"JSONRPC","protocolVersion":"9.0"},{"url":"/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]`)
 		}, state: trusted},
+		{name: "C99 only gRPC", gen: agent.V10, quirks: "grpc-only", state: trusted},
+		{name: "C99 only gRPC, in 0.3", gen: agent.V03, quirks: "grpc-only", state: trusted},
+		{name: "C99 only a binding of somebody's own", gen: agent.V10, quirks: "foreign-binding", rounds: 3, state: unverified, reason: trust.ReasonNoUsableInterface},
 		{name: "C99 no binding that we speak", gen: agent.V10, set: func(c *config) {
 			c.Card.Interfaces = json.RawMessage(`[{"url":"/ws","protocolBinding":"https://bindings.example/websocket","protocolVersion":"1.0"}]`)
 		}, rounds: 3, state: unverified, reason: trust.ReasonNoUsableInterface},
