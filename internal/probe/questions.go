@@ -20,7 +20,7 @@ type question struct {
 }
 
 // questions is the table, in the order in which they are asked; Lifecycle is judged by what the others began. Streaming's cost is a stream, the control and a second stream; the control by itself costs no more than that.
-// Continuation's is a message, its reply, and the reply by itself. TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked.
+// Continuation's is a message, its reply, and the reply by itself. TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked; Lifecycle costs one more where Cancellation is not.
 var questions = []question{
 	{trust.Streaming, 3, streamingBound, askStreaming},
 	{trust.TaskRetrieval, 1, exchangeBound, askRetrieval},
@@ -29,7 +29,7 @@ var questions = []question{
 	{trust.Continuation, 3, continuationBound, askContinuation},
 	{trust.InputModes, maxModeMessages, inputModesBound, askInputModes},
 	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},
-	{trust.Lifecycle, 1, exchangeBound, askLifecycle},
+	{trust.Lifecycle, 2, lifecycleBound, askLifecycle},
 }
 
 // Costs tells the worst cost of asking each capability, in tasks that reach the handler, and of the control. The control is part of
@@ -142,6 +142,9 @@ func streamingBound(t Timing) time.Duration {
 // exchangeBound: one stream or control, and its looks.
 func exchangeBound(t Timing) time.Duration { return t.Task + lookBound(t) }
 
+// lifecycleBound: the exchange, and a task to cancel.
+func lifecycleBound(t Timing) time.Duration { return exchangeBound(t) + cancellationBound(t) }
+
 func lookBound(t Timing) time.Duration { return 2*t.FirstEvent + 5*t.Settle }
 
 func askStreaming(ctx context.Context, s *session, a *asking) trust.Observation {
@@ -162,11 +165,29 @@ func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation 
 	return o
 }
 
+// canceledTask is the task that Cancellation has begun and canceled. Where that is not asked in this round, one is begun for Lifecycle alone:
+// what a peer does to canceled tasks can neither be confirmed nor be cleared by others.
+func (a *asking) canceledTask(ctx context.Context, s *session) *tape {
+	f := s.job.Target.Fixtures.LongRunning
+	switch {
+	case f == nil || a.needs(trust.Cancellation):
+	case a.streams():
+		a.canceled = s.longTask(ctx, f, false).first
+	default:
+		a.canceled, _ = s.cancelSingle(ctx, f, false)
+	}
+	return a.canceled
+}
+
 func askLifecycle(ctx context.Context, s *session, a *asking) trust.Observation {
 	o := judgeLifecycle(a.shared(ctx, s).followed())
-	if a.canceled != nil && o.Outcome != trust.Diverged {
+	if o.Outcome == trust.Diverged {
+		o.ProbedWith = s.probedWith(s.job.Target.Fixtures.Message)
+		return o
+	}
+	if t := a.canceledTask(ctx, s); t != nil {
 		// canceled is terminal like any other state; its own task may show what the ordinary one did not (C71).
-		if c := judgeCanceledLife(a.canceled); c.Outcome == trust.Diverged || c.Reason == trust.ReasonReplicaInconsistency {
+		if c := judgeCanceledLife(t); c.Outcome == trust.Diverged || c.Reason == trust.ReasonReplicaInconsistency {
 			c.Capability = o.Capability
 			o = c
 			o.ProbedWith = s.probedWith(s.job.Target.Fixtures.LongRunning)
