@@ -83,8 +83,8 @@ func (x *call) dispatch() {
 		x.cancel()
 	case opResubscribe:
 		x.resubscribe()
-	case opPush:
-		x.fail(-32003, "push notifications are not supported")
+	case opPushSet, opPushGet, opPushList, opPushDelete:
+		x.push()
 	case opExtendedCard:
 		x.extendedCard()
 	}
@@ -138,7 +138,7 @@ func (x *call) read() (incoming, bool) {
 		x.fail(code, "content type not supported")
 		return in, false
 	}
-	return in, true
+	return in, !x.refusesInline(in)
 }
 
 func (x *call) tenant() string {
@@ -248,6 +248,7 @@ func (x *call) send() {
 		return
 	}
 	x.correlate(t.id)
+	x.pushWith(t, in, false)
 	if (in.wait || s.Waits) && !s.AtOnce {
 		x.await(t.task)
 	}

@@ -55,6 +55,7 @@ type Config struct {
 	Get      GetConfig      `json:"get,omitempty"`
 	Cancel   CancelConfig   `json:"cancel,omitempty"`
 	FollowUp FollowUpConfig `json:"followUp,omitempty"`
+	Push     PushConfig     `json:"push,omitempty"`
 	// Resubscribe, Extended and Modes are in bend.go.
 	Resubscribe ResubscribeConfig `json:"resubscribe,omitempty"`
 	Extended    ExtendedConfig    `json:"extended,omitempty"`

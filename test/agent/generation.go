@@ -53,29 +53,32 @@ const (
 	opList
 	opCancel
 	opResubscribe
-	opPush
+	opPushSet
+	opPushGet
+	opPushList
+	opPushDelete
 	opExtendedCard
 )
 
 var methodsV1 = map[string]operation{
 	"SendMessage": opSend, "SendStreamingMessage": opStream, "GetTask": opGet, "ListTasks": opList,
 	"CancelTask": opCancel, "SubscribeToTask": opResubscribe,
-	"CreateTaskPushNotificationConfig": opPush, "GetTaskPushNotificationConfig": opPush,
-	"ListTaskPushNotificationConfigs": opPush, "DeleteTaskPushNotificationConfig": opPush,
+	"CreateTaskPushNotificationConfig": opPushSet, "GetTaskPushNotificationConfig": opPushGet,
+	"ListTaskPushNotificationConfigs": opPushList, "DeleteTaskPushNotificationConfig": opPushDelete,
 	"GetExtendedAgentCard": opExtendedCard,
 }
 
 var methodsV03 = map[string]operation{
 	"message/send": opSend, "message/stream": opStream, "tasks/get": opGet, "tasks/cancel": opCancel,
 	"tasks/resubscribe":                opResubscribe,
-	"tasks/pushNotificationConfig/set": opPush, "tasks/pushNotificationConfig/get": opPush,
-	"tasks/pushNotificationConfig/list": opPush, "tasks/pushNotificationConfig/delete": opPush,
+	"tasks/pushNotificationConfig/set": opPushSet, "tasks/pushNotificationConfig/get": opPushGet,
+	"tasks/pushNotificationConfig/list": opPushList, "tasks/pushNotificationConfig/delete": opPushDelete,
 	"agent/getAuthenticatedExtendedCard": opExtendedCard,
 }
 
 var methodsV01 = map[string]operation{
 	"tasks/send": opSend, "tasks/sendSubscribe": opStream, "tasks/get": opGet, "tasks/cancel": opCancel,
-	"tasks/resubscribe": opResubscribe, "tasks/pushNotification/set": opPush, "tasks/pushNotification/get": opPush,
+	"tasks/resubscribe": opResubscribe, "tasks/pushNotification/set": opPushSet, "tasks/pushNotification/get": opPushGet,
 }
 
 // operation of a method name in this generation.

@@ -41,6 +41,7 @@ type incoming struct {
 	metadata                     map[string]json.RawMessage
 	wait                         bool // for the end, or for a question
 	historyLength                *int
+	push                         *pushTarget
 }
 
 func (in incoming) turn() turn { return turn{id: in.messageID, user: true, parts: in.parts} }
@@ -83,7 +84,12 @@ type sendParams struct {
 		ReturnImmediately *bool `json:"returnImmediately"`
 		Blocking          *bool `json:"blocking"`
 		HistoryLength     *int  `json:"historyLength"`
+		// The webhook: of 1.0, of 0.2 and 0.3, and of 0.3's proto.
+		Push10    *pushTarget `json:"taskPushNotificationConfig"`
+		Push03    *pushTarget `json:"pushNotificationConfig"`
+		PushProto *pushTarget `json:"pushNotification"`
 	} `json:"configuration"`
+	Push01   *pushTarget                `json:"pushNotification"`
 	Metadata map[string]json.RawMessage `json:"metadata"`
 }
 
@@ -105,6 +111,11 @@ func readSend(g Generation, proto bool, raw json.RawMessage) (in incoming, why s
 	for _, md := range []map[string]json.RawMessage{p.Metadata, m.Metadata} {
 		for k, v := range md {
 			in.metadata[k] = v
+		}
+	}
+	for _, p := range []*pushTarget{p.Configuration.Push10, p.Configuration.Push03, p.Configuration.PushProto, p.Push01} {
+		if p != nil {
+			in.push = p
 		}
 	}
 	role, why := "user", ""

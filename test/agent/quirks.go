@@ -43,6 +43,13 @@ func QuirkNames() []string { return slices.Sorted(maps.Keys(quirks)) }
 // fault adds a fault, leaving other copies of the Config alone.
 func (c *Config) fault(f Fault) { c.HTTP = append(c.HTTP[:len(c.HTTP):len(c.HTTP)], f) }
 
+// pushes declares push notifications, and sends them in some way.
+func (c *Config) pushes(p PushConfig) {
+	c.Card.PushNotifications = raw("true")
+	p.Sends = true
+	c.Push = p
+}
+
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 const (
@@ -196,30 +203,65 @@ var quirks = map[string]quirk{
 	"correlates-by-header": {"the header X-Correlation-Id tells tasks apart", func(c *Config) { c.Gateway.Correlation = "header" }},
 
 	// Cards.
-	"legacy-path":       {"the card is at agent.json only (C50)", func(c *Config) { c.Card.Path = "legacy" }},
-	"prefixed":          {"the agent lives under /agents/one (C48)", func(c *Config) { c.Prefix = "/agents/one" }},
-	"new-path":          {"the card is at agent-card.json only", func(c *Config) { c.Card.Path = "new" }},
-	"both-paths":        {"the card is at both well-known paths", func(c *Config) { c.Card.Path = "both" }},
-	"card-elsewhere":    {"the card is at /v1/card only (C52)", func(c *Config) { c.Card.Path = "/v1/card" }},
-	"card-wrong-url":    {"the card's url leads to a 404 (C83)", func(c *Config) { c.Card.URL = "/a2a/tick/a2a/tock/" }},
-	"card-relative":     {"the card's url is /a2a (C56)", func(c *Config) { c.Card.URL = "/a2a" }},
-	"card-wildcard":     {"the card's url is http://0.0.0.0:8000/ (C46)", func(c *Config) { c.Card.URL = "http://0.0.0.0:8000/" }},
-	"card-other-origin": {"the card's url is on another origin (C109)", func(c *Config) { c.Card.URL = "http://other.example.invalid/a2a" }},
-	"card-metadata":     {"the card's url is the cloud's metadata service (C110)", func(c *Config) { c.Card.URL = "http://169.254.169.254/latest/meta-data/" }},
-	"card-is-endpoint":  {"the card's url is the card (C54)", func(c *Config) { c.Card.URL = newCardPath }},
-	"streaming-false":   {"streaming is false", func(c *Config) { c.Card.Streaming = raw("false") }},
-	"streaming-null":    {"streaming is null (C31)", func(c *Config) { c.Card.Streaming = raw("null") }},
-	"streaming-yes":     {`streaming is "yes" (C59)`, func(c *Config) { c.Card.Streaming = raw(`"yes"`) }},
-	"no-capabilities":   {"no capabilities member (C57)", func(c *Config) { c.Card.NoCapabilities = true }},
-	"history":           {"stateTransitionHistory is true", func(c *Config) { c.Card.StateTransitionHistory = raw("true") }},
-	"declares-push":     {"pushNotifications is true, every call about them -32003 (C33)", func(c *Config) { c.Card.PushNotifications = raw("true") }},
-	"declares-extended": {"an extended card is declared and not configured", func(c *Config) { c.Card.ExtendedAgentCard = raw("true") }},
-	"tenant":            {`the interface names the tenant "acme" and demands it (C99)`, func(c *Config) { c.Card.Tenant = "acme" }},
-	"union-card":        {"the card has the members of 0.3 and of 1.0", func(c *Config) { c.Card.Union = true }},
-	"card-10-wire-03":   {"the card says 1.0, the wire is 0.3 (C37)", func(c *Config) { c.Card.Generation = V10; c.Generation = V03 }},
-	"card-03-wire-01":   {"the card says 0.3, the wire is 0.1 (C38)", func(c *Config) { c.Card.Generation = V03; c.Generation = V01 }},
-	"card-03-wire-10":   {"the card says 0.3, the wire is 1.0", func(c *Config) { c.Card.Generation = V03; c.Generation = V10 }},
-	"grpc-only":         {"the only interface is gRPC (C99)", func(c *Config) { c.Bindings = []string{bindingGRPC} }},
+	"legacy-path":             {"the card is at agent.json only (C50)", func(c *Config) { c.Card.Path = "legacy" }},
+	"prefixed":                {"the agent lives under /agents/one (C48)", func(c *Config) { c.Prefix = "/agents/one" }},
+	"new-path":                {"the card is at agent-card.json only", func(c *Config) { c.Card.Path = "new" }},
+	"both-paths":              {"the card is at both well-known paths", func(c *Config) { c.Card.Path = "both" }},
+	"card-elsewhere":          {"the card is at /v1/card only (C52)", func(c *Config) { c.Card.Path = "/v1/card" }},
+	"card-wrong-url":          {"the card's url leads to a 404 (C83)", func(c *Config) { c.Card.URL = "/a2a/tick/a2a/tock/" }},
+	"card-relative":           {"the card's url is /a2a (C56)", func(c *Config) { c.Card.URL = "/a2a" }},
+	"card-wildcard":           {"the card's url is http://0.0.0.0:8000/ (C46)", func(c *Config) { c.Card.URL = "http://0.0.0.0:8000/" }},
+	"card-other-origin":       {"the card's url is on another origin (C109)", func(c *Config) { c.Card.URL = "http://other.example.invalid/a2a" }},
+	"card-metadata":           {"the card's url is the cloud's metadata service (C110)", func(c *Config) { c.Card.URL = "http://169.254.169.254/latest/meta-data/" }},
+	"card-is-endpoint":        {"the card's url is the card (C54)", func(c *Config) { c.Card.URL = newCardPath }},
+	"streaming-false":         {"streaming is false", func(c *Config) { c.Card.Streaming = raw("false") }},
+	"streaming-null":          {"streaming is null (C31)", func(c *Config) { c.Card.Streaming = raw("null") }},
+	"streaming-yes":           {`streaming is "yes" (C59)`, func(c *Config) { c.Card.Streaming = raw(`"yes"`) }},
+	"no-capabilities":         {"no capabilities member (C57)", func(c *Config) { c.Card.NoCapabilities = true }},
+	"history":                 {"stateTransitionHistory is true", func(c *Config) { c.Card.StateTransitionHistory = raw("true") }},
+	"declares-push":           {"pushNotifications is true, every call about them -32003 (C33)", func(c *Config) { c.Card.PushNotifications = raw("true") }},
+	"push":                    {"push notifications are declared and sent", func(c *Config) { c.pushes(PushConfig{}) }},
+	"push-undeclared":         {"push notifications are sent and not declared", func(c *Config) { c.Push.Sends = true }},
+	"push-silent":             {"webhooks are accepted and never called", func(c *Config) { c.pushes(PushConfig{Silent: true}) }},
+	"push-unsupported":        {"push is declared, webhooks are -32004 by the method and passed over in messages (C33)", func(c *Config) { c.pushes(PushConfig{Refuse: -32004, NoInline: true}) }},
+	"push-unknown":            {"push is declared, its methods are -32601", func(c *Config) { c.pushes(PushConfig{Refuse: -32601, NoInline: true}) }},
+	"push-refused-everywhere": {"push is declared, webhooks are -32003 by the method and with messages", func(c *Config) { c.pushes(PushConfig{Refuse: -32003, RefuseInline: -32003}) }},
+	"push-fails":              {"push is declared, its methods are -32603 (C33)", func(c *Config) { c.pushes(PushConfig{Refuse: -32603, NoInline: true}) }},
+	"push-not-found":          {"giving a task a webhook is -32001", func(c *Config) { c.pushes(PushConfig{Refuse: -32001, NoInline: true}) }},
+	"push-private": {"private addresses are refused with -32602 (C80)", func(c *Config) {
+		c.pushes(PushConfig{Refuse: -32602, RefuseText: "callback address not allowed", NoInline: true})
+	}},
+	"push-private-unsupported": {"private addresses are refused with -32004 and a text that says so", func(c *Config) {
+		c.pushes(PushConfig{Refuse: -32004, RefuseText: "webhook URL resolves to a private address", RefuseInline: -32602})
+	}},
+	"push-inline-only":   {"webhooks are taken with messages, the method is -32601", func(c *Config) { c.pushes(PushConfig{Refuse: -32601}) }},
+	"push-method-only":   {"webhooks are taken by the method and passed over in messages", func(c *Config) { c.pushes(PushConfig{NoInline: true}) }},
+	"push-streamed-only": {"webhooks are called for tasks begun by a stream alone (C81)", func(c *Config) { c.pushes(PushConfig{OnlyStreamed: true}) }},
+	"push-token-only":    {"webhooks are called with the token and without credentials (C77)", func(c *Config) { c.pushes(PushConfig{Auth: "none"}) }},
+	"push-no-secrets":    {"webhooks are called without token and credentials", func(c *Config) { c.pushes(PushConfig{Token: "none", Auth: "none"}) }},
+	"push-wrong-secrets": {"webhooks are called with another token and other credentials", func(c *Config) { c.pushes(PushConfig{Token: "wrong", Auth: "wrong"}) }},
+	"push-wrong-auth":    {"webhooks are called with the token and other credentials", func(c *Config) { c.pushes(PushConfig{Auth: "wrong"}) }},
+	"push-new-header":    {"the token is in A2A-Notification-Token", func(c *Config) { c.pushes(PushConfig{Token: "new"}) }},
+	"push-bearer-token":  {"the token is sent as the credentials", func(c *Config) { c.pushes(PushConfig{Token: "bearer"}) }},
+	"push-bare-task":     {"webhooks get a bare Task in every generation (C78)", func(c *Config) { c.pushes(PushConfig{Body: "task"}) }},
+	"push-new-body":      {"webhooks get 1.0's bodies in every generation", func(c *Config) { c.pushes(PushConfig{Body: "new"}) }},
+	"push-text":          {"webhooks get a body that is no JSON", func(c *Config) { c.pushes(PushConfig{Body: "text"}) }},
+	"push-giant":         {"webhooks get bodies of 128 KiB", func(c *Config) { c.pushes(PushConfig{Body: "giant"}) }},
+	"push-twice":         {"webhooks are called twice about everything", func(c *Config) { c.pushes(PushConfig{Twice: true}) }},
+	"push-reversed":      {"webhooks are called about the last event first", func(c *Config) { c.pushes(PushConfig{Reversed: true}) }},
+	"push-late":          {"webhooks are called 300 ms late", func(c *Config) { c.pushes(PushConfig{Late: 300 * ms}) }},
+	"push-early":         {"webhooks are called before the message is answered", func(c *Config) { c.pushes(PushConfig{Early: true}) }},
+	"push-end-only":      {"webhooks are called about the last state alone", func(c *Config) { c.pushes(PushConfig{Calls: "end"}) }},
+	"push-begin-only":    {"webhooks are called about everything but the last state", func(c *Config) { c.pushes(PushConfig{Calls: "begin"}) }},
+	"push-other-task":    {"webhooks are called about another task", func(c *Config) { c.pushes(PushConfig{OtherID: true}) }},
+	"push-no-id":         {"webhooks get no id, and there is no method to delete them", func(c *Config) { c.pushes(PushConfig{NoID: true, NoDelete: true}) }},
+	"declares-extended":  {"an extended card is declared and not configured", func(c *Config) { c.Card.ExtendedAgentCard = raw("true") }},
+	"tenant":             {`the interface names the tenant "acme" and demands it (C99)`, func(c *Config) { c.Card.Tenant = "acme" }},
+	"union-card":         {"the card has the members of 0.3 and of 1.0", func(c *Config) { c.Card.Union = true }},
+	"card-10-wire-03":    {"the card says 1.0, the wire is 0.3 (C37)", func(c *Config) { c.Card.Generation = V10; c.Generation = V03 }},
+	"card-03-wire-01":    {"the card says 0.3, the wire is 0.1 (C38)", func(c *Config) { c.Card.Generation = V03; c.Generation = V01 }},
+	"card-03-wire-10":    {"the card says 0.3, the wire is 1.0", func(c *Config) { c.Card.Generation = V03; c.Generation = V10 }},
+	"grpc-only":          {"the only interface is gRPC (C99)", func(c *Config) { c.Bindings = []string{bindingGRPC} }},
 	"foreign-binding": {"the only interface has a binding of somebody's own (C99)", func(c *Config) {
 		c.Card.Interfaces = raw(`[{"url":"wss://peer.example.invalid/a2a","protocolBinding":"https://bindings.example/ws","protocolVersion":"1.0"}]`)
 	}},

@@ -37,6 +37,11 @@ func (x *call) stream() {
 	t := x.place(in, x.c.Stream.Work.D(), broken)
 	switch {
 	case t == nil:
+		return
+	default:
+		x.pushWith(t, in, true)
+	}
+	switch {
 	case sc.Unary:
 		x.await(t.task)
 		x.reply(x.out.sent(t.snapshot(time.Time{}), nil, false), nil)

@@ -51,6 +51,8 @@ type task struct {
 	noFrame  bool                 // streams end at a terminal state without showing it
 	frameLag time.Duration        // streams show a terminal state so much later
 	input    chan incoming        // replies to a task that waits for input
+	hooks    []*webhook
+	byStream bool // begun by a stream, as far as webhooks care
 	stop     context.CancelFunc
 }
 
