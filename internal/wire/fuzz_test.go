@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"net/netip"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -101,6 +104,72 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 	if len(got) > len(want) {
 		t.Fatalf("%d members, encoding/json says %d", len(got), len(want))
 	}
+}
+
+// FuzzRESTBody: whatever the bytes and the status, a body of HTTP+JSON is an answer that holds together or an *Error of the right class, and
+// a frame of a stream the same; no status alone accuses anybody.
+func FuzzRESTBody(f *testing.F) {
+	for _, s := range []string{
+		`{"task":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`, `{"message":{"role":"ROLE_AGENT","content":[{"text":"x"}]}}`,
+		`{"error":{"code":404,"status":"NOT_FOUND","message":"m","details":[{"reason":"TASK_NOT_FOUND"}]}}`, `{"code":-32004,"message":"m"}`,
+		`{"type":"https://a2a-protocol.org/errors/task-not-found","title":"t","status":404}`, `{"message":"Task not found"}`, `{"detail":[]}`,
+		`{"error":"Not Found","message":"x"}`, `{"jsonrpc":"2.0","id":1,"result":{"task":{}}}`, `{"name":"/pushNotificationConfigs/","error":null}`,
+		"data: {\"task\":{}}\n\n", "", "\ufeff{}", `{"error":{"code":"TaskNotFoundError","data":[[{"reason":"A"}],{"reason":1}]},"type":"\ud800"}`,
+	} {
+		for _, status := range []uint16{200, 400, 404, 409, 501} {
+			f.Add([]byte(s), status, uint8(status))
+		}
+	}
+	generations := []Generation{V02, V03, V10, V10}
+	wants := []wanted{wantsEvent, wantsEvent, wantsConfig, wantsCard, wantsAnything}
+	c := &client{limits: DefaultLimits()}
+	f.Fuzz(func(t *testing.T, body []byte, status uint16, how uint8) {
+		x := expect{generation: generations[how%4], rest: true, proto: true, bare: how&4 != 0, onTask: how&8 != 0, onCancel: how&16 != 0,
+			wants: wants[int(how>>5)%len(wants)]}
+		r := &reply{Response: &http.Response{StatusCode: int(status), Header: http.Header{}}}
+		e, err := c.understand(r, body, x)
+		var failed *Error
+		switch {
+		case err != nil && !errors.As(err, &failed):
+			t.Fatalf("error %v", err)
+		case err != nil && (failed.Class == ClassRoute) != (routeMissing(int(status)) && failed.Class != ClassMalformed):
+			t.Fatalf("class %s at status %d", failed.Class, status)
+		case err != nil:
+			return
+		case (e.Kind == KindError) != (e.Err != nil):
+			t.Fatalf("kind %q and error %v", e.Kind, e.Err)
+		case e.Err != nil && (e.Err.Code > -31000 || e.Err.Code < -32768):
+			t.Fatalf("code %d", e.Err.Code)
+		case e.Err != nil && !saysSo(body, e.Err.Code) && e.Err.Code != codeUnclear && !(status == 409 && x.onCancel):
+			t.Fatalf("code %d, and the body does not say so", e.Err.Code)
+		case status >= 300 && e.Kind != KindError:
+			t.Fatalf("kind %q at status %d", e.Kind, status)
+		case e.History < -1 || e.Parts < 0:
+			t.Fatalf("history %d, parts %d", e.History, e.Parts)
+		}
+		x.stream = true
+		if e := (frame{data: body, isError: how&1 != 0}).read(x); (e.Kind == KindError) != (e.Err != nil) {
+			t.Fatalf("frame of kind %q and error %v", e.Kind, e.Err)
+		}
+	})
+}
+
+// saysSo: a body has a word or a number of this code somewhere.
+func saysSo(body []byte, code int) bool {
+	if bytes.Contains(body, []byte(strconv.Itoa(code))) || bytes.ContainsAny(body, "eE.") && bytes.Contains(body, []byte("3")) {
+		return true // or written in another way
+	}
+	for reason, c := range reasons {
+		if c != code {
+			continue
+		}
+		plain := strings.ReplaceAll(strings.ToLower(reason), "_", "")
+		flat := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(string(body)))
+		if strings.Contains(flat, plain) || bytes.Contains(body, []byte(`\`)) {
+			return true
+		}
+	}
+	return false
 }
 
 // FuzzGuard: no address that reaches a cloud's metadata, the link or this very machine gets through, however it is written and

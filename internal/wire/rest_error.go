@@ -77,7 +77,7 @@ func readFault(root value) *RPCError {
 	if !fault.isObject() {
 		fault = root
 	}
-	e := &RPCError{}
+	e := &RPCError{OfAddress: speaksOfAddress(fault.get("message").text()) || speaksOfAddress(fault.get("detail").text())}
 	take := func(word string) {
 		if code, ok := reasons[word]; ok && e.Code == 0 {
 			e.Code, e.Reason = code, word
@@ -102,8 +102,13 @@ func rpcCodeOf(fault value) (int, bool) {
 	return code, ok && code <= -31000 && code >= -32768
 }
 
-// isFault: a body, or a frame of a stream, is an error and no event.
+// isFault: a body, or a frame of a stream, is an error and no event. A result that has an error among its members is a result.
 func isFault(root value) bool {
+	for _, name := range []string{"task", "message", "statusUpdate", "artifactUpdate", "status", "result"} {
+		if root.get(name).isObject() {
+			return false
+		}
+	}
 	if root.get("error").isObject() {
 		return true
 	}

@@ -31,6 +31,9 @@ func (e *Event) readWanted(result value, x expect) {
 		if inner := result.get("pushNotificationConfig"); inner.isObject() {
 			e.TaskID, e.ConfigID = result.get("taskId").word(), inner.get("id").word()
 		}
+		if e.ConfigID == "" { // the proto of 0.3 names it by a path
+			_, e.ConfigID, _ = strings.Cut(result.get("name").text(), "/pushNotificationConfigs/")
+		}
 	case wantsCard:
 		if !result.isObject() {
 			e.note(ProblemShape)

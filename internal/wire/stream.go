@@ -177,6 +177,9 @@ func (f frame) read(x expect) Event {
 	e := readEvent(f.data, x)
 	if f.isError && e.Kind == KindOther {
 		e.Kind, e.Err = KindError, &RPCError{}
+		if x.rest {
+			e.Problems = nil // its errors have many forms, and this event says that it is one
+		}
 		if root, ok := parse(f.data); ok {
 			e.Err = x.readError(root)
 		}
