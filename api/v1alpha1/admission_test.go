@@ -138,7 +138,7 @@ func TestBadObjectsAreRefusedWithAMessageThatSaysHowToMendThem(t *testing.T) {
 		"an origin twice":              {`{url: "https://a.example", allowedOrigins: ["https://b.example", "https://b.example"]}`, "spec.allowedOrigins[1]", "Duplicate"},
 		"an origin with port 70000":    {`{url: "https://a.example", allowedOrigins: ["https://b.example:70000"]}`, "spec.allowedOrigins[0]", "scheme://host[:port]"},
 
-		"a binding that is not spoken": {`{url: "https://a.example", interface: {binding: GRPC}}`, "spec.interface.binding", `"JSONRPC"`},
+		"a binding that is not spoken": {`{url: "https://a.example", interface: {binding: SOAP}}`, "spec.interface.binding", `"JSONRPC", "HTTP+JSON", "GRPC"`},
 		"a version that is a number":   {`{url: "https://a.example", interface: {protocolVersion: 1.0}}`, "spec.interface.protocolVersion", "must be of type string"},
 		"a version that is none":       {`{url: "https://a.example", interface: {protocolVersion: v1}}`, "spec.interface.protocolVersion", `such as "1.0"`},
 		"another source of the url":    {`{url: "https://a.example", interface: {urlFrom: Elsewhere}}`, "spec.interface.urlFrom", `"Card", "Endpoint"`},

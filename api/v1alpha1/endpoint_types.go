@@ -53,8 +53,8 @@ type CardSource struct {
 
 // InterfaceSelection narrows the choice of interface.
 type InterfaceSelection struct {
-	// binding to use. Only JSONRPC is spoken so far. Unset: any that is spoken.
-	// +kubebuilder:validation:Enum=JSONRPC
+	// binding to use: JSONRPC, HTTP+JSON or GRPC. Unset: any of them, in the order of the card.
+	// +kubebuilder:validation:Enum=JSONRPC;HTTP+JSON;GRPC
 	// +optional
 	Binding string `json:"binding,omitempty"`
 
