@@ -71,3 +71,24 @@ func TestAGatewayThatRenamesTasksInEveryAnswerAccusesNobody(t *testing.T) {
 	}
 	check(t, rep, trust.TaskRetrieval, expectation{outcome: trust.Inconclusive, reason: trust.ReasonTaskIdentityUnstable})
 }
+
+// The same gateway in front of replicas that share nothing: that one of them does not know an id is no proof that nobody does.
+func TestAGatewayBeforeUnsharedReplicasAccusesNobody(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		p, err := proxy.New(seed, agent.New(agent.Latency(0, quick().Settle)).Start(t), agent.New(agent.Latency(0, quick().Settle)).Start(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		if err := p.Set(proxy.Fault{Rewrite: proxy.Each, Replicas: proxy.ByRequest}); err != nil {
+			t.Fatal(err)
+		}
+		rep := runJob(t, jobFor(t, p.URL(), trust.TaskRetrieval))
+		for _, o := range rep.Round.Observations {
+			if o.Outcome == trust.Diverged {
+				t.Errorf("%s: %s %s\n  %q", o.Capability, o.Reason, o.Message, o.Observed)
+			}
+		}
+	}
+}

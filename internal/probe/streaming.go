@@ -195,11 +195,19 @@ func (s *session) disownLooks(ctx context.Context, rpc wire.Peer, t *tape) {
 	}
 }
 
-// disowned asks for the other task that a stream or GetTask named.
+// disowned asks for the other task that a stream or GetTask named, on new connections too: one replica of several may not know it.
 func (s *session) disowned(ctx context.Context, rpc wire.Peer, t *tape, id string) *look {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
 	l := s.getTask(ctx, rpc, t.Began, id)
+	for range 2 {
+		if l.Code != codeTaskNotFound {
+			break
+		}
+		fresh := rpc.Fresh()
+		l = s.getTask(ctx, fresh, t.Began, id)
+		fresh.Close()
+	}
 	if l.Code == codeTaskNotFound {
 		s.ledger.closed(id)
 	}
