@@ -78,7 +78,7 @@ does not count.`,
 	fl.StringVarP(&f.output, "output", "o", "table", "table or json")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every request and answer on standard error")
 	fl.StringVar(&f.cardPath, "card-path", "", "path of the card on the URL's origin (default: both well-known names below the URL)")
-	fl.StringVar(&f.binding, "binding", "", "use only interfaces of this binding, such as JSONRPC")
+	fl.StringVar(&f.binding, "binding", "", "use only interfaces of this binding: JSONRPC, HTTP+JSON or GRPC")
 	fl.StringVar(&f.version, "protocol-version", "", "use only interfaces of this protocol version, such as 1.0")
 	fl.StringVar(&f.urlFrom, "url-from", "Card", "where the endpoint is taken from: Card, or Endpoint for cards that name an address only the agent knows")
 	fl.StringSliceVar(&f.cidrs, "allow-cidrs", nil, "private or loopback ranges that other addresses named by the card may be in, such as 10.0.0.0/8")

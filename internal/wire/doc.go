@@ -8,6 +8,9 @@
 //	for e := range stream.Events() { ... }
 //	how := stream.End()
 //
+// A binding is a way to carry an exchange: it writes the question and reads the answer, and connections, redirects, limits,
+// streams and traces are the same code for all (open, answer, stream). Its Peer answers in the same terms as the others.
+//
 // It reads leniently and notes what was odd; it judges nothing. An answer of the protocol, a JSON-RPC error included
 // and whatever the HTTP status, is an Answer or an Event. Everything below the protocol is an *Error with a Class. An
 // Answer with Status 401 or 429 is still a matter of access or load, so look at Status before the code.
@@ -16,6 +19,8 @@
 //
 //   - The guard looks at the address about to be dialled, after DNS, and at nothing else: no list of forbidden names
 //     can be complete. A proxy would hide that address, so there is none (docs/decisions/wire-guard.md).
+//   - HTTP+JSON has many words for one error and one status for many meanings. The reason decides, then a JSON-RPC code, and
+//     a status only where it accuses nobody (docs/decisions/wire-rest.md). A path that is not known is ClassRoute.
 //   - No timeout but those of dialling (3 s) and the TLS handshake (5 s). Some servers send no header before the first
 //     event, so how long to wait is the caller's business, by the context. Every call and every stream ends with its
 //     context.
