@@ -61,7 +61,11 @@ e2e: sdk ## Run the end-to-end tests: the real operator, a real API server, lyin
 
 .PHONY: cases
 cases: ## Run the real-world cases, each a test named by its case id.
-	$(WITH_ASSETS) go test -count=1 -run Case ./internal/... ./controllers/...
+	$(WITH_ASSETS) go test -count=1 -run Case ./client/... ./internal/... ./controllers/... ./test/deploy/...
+
+.PHONY: cases-mutants
+cases-mutants: ## Take the guards of the prober away, one at a time: the cases must fail for each (ARGS="-only window -v").
+	$(WITH_ASSETS) go run ./hack/mutants $(ARGS)
 
 .PHONY: security
 security: $(GOLANGCI_LINT) vuln ## Look for what an attacker would: gosec, known vulnerabilities, tests of hostile peers.

@@ -97,3 +97,19 @@ func TestCaseGuardARefusedDialectIsAskedForAgainOnANewConnection(t *testing.T) {
 	p, _ := verdict(t, jobFor(t, gated(t, with(agent.V10), old), trust.Streaming), 1)
 	expectState(t, p, trust.Streaming, trust.Unverified, trust.ReasonReplicaInconsistency)
 }
+
+// A door that is shut may say so in the protocol's own words: it is about us all the same, and no refusal of a stream.
+func TestCaseC94ADoorThatIsShutRefusesNoCapability(t *testing.T) {
+	t.Parallel()
+	for status, reason := range map[int]trust.Reason{401: trust.ReasonAuthenticationRequired, 403: trust.ReasonPermissionDenied, 429: trust.ReasonRateLimited} {
+		shut := func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+			streams := r.Header.Get("Accept") == "text/event-stream"
+			if streams {
+				rpcError(w, body, status, codeUnsupported)
+			}
+			return streams
+		}
+		p, _ := verdict(t, jobFor(t, gated(t, with(agent.V10), shut), trust.Streaming), 3)
+		expectState(t, p, trust.Streaming, trust.Unverified, reason)
+	}
+}

@@ -82,15 +82,17 @@ func TestCasesFromTranscripts(t *testing.T) {
 	t.Parallel()
 	slow := func(j *Job) { j.Target.Timing.Grace, j.Target.Timing.Task = 5*time.Second, time.Second }
 	for _, tc := range []struct {
-		name   string
-		pick   int
-		rounds int
-		change func(*Job)
-		state  trust.State
-		reason trust.Reason
-		last   trust.Outcome
-		warn   trust.Reason
+		name       string
+		transcript string // default: the id
+		pick       int
+		rounds     int
+		change     func(*Job)
+		state      trust.State
+		reason     trust.Reason
+		last       trust.Outcome
+		warn       trust.Reason
 	}{
+		{name: "C01 over HTTP+JSON", transcript: "C01 over HTTP+JSON", rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamClosedWithoutTerminalState},
 		{name: "C01", rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamClosedWithoutTerminalState},
 		{name: "C02", rounds: 3, state: trust.Unverified, reason: trust.ReasonStreamInterrupted, last: trust.Inconclusive},
 		{name: "C03 with control A", pick: 1, rounds: 3, state: trust.Unverified, reason: trust.ReasonAgentFailing, last: trust.Inconclusive},
@@ -112,7 +114,11 @@ func TestCasesFromTranscripts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, base := startReplay(t, strings.Fields(tc.name)[0], tc.pick)
+			id := tc.transcript
+			if id == "" {
+				id = strings.Fields(tc.name)[0]
+			}
+			_, base := startReplay(t, id, tc.pick)
 			job := jobFor(t, base, trust.Streaming)
 			if tc.change != nil {
 				tc.change(&job)
@@ -166,6 +172,11 @@ func TestCases(t *testing.T) {
 		{name: "C15 one task and no more", gen: agent.V10, quirks: "one-task", state: trusted, warn: trust.WarnSingleBurst},
 		{name: "C15 one burst at the end", gen: agent.V03, quirks: "buffered", set: func(c *config) { c.Stream.Work = agent.Duration(300 * time.Millisecond) },
 			state: trusted, warn: trust.WarnSingleBurst},
+		{name: "C18 at work, a stream that is picked up ends after its snapshot", gen: agent.V10, quirks: "resubscribe-ends", rounds: 3, about: trust.Resubscription,
+			state: demoted, reason: trust.ReasonResubscribedStreamEnded},
+		{name: "C18 at a question, it ends after its snapshot", gen: agent.V10, quirks: "resubscribe-ends", about: trust.Resubscription, change: func(j *Job) {
+			j.Target.Fixtures.LongRunning = &Fixture{Parts: []wire.Part{{Text: "book a trip"}}}
+		}, rounds: 3, state: unverified},
 		{name: "C19 one JSON per line", gen: agent.V03, quirks: "ndjson", rounds: 3, state: demoted, reason: trust.ReasonWrongStreamMediaType},
 		{name: "C20 comments between events", gen: agent.V10, quirks: "keep-alive", state: trusted},
 		{name: "C24 no blank line at the end", gen: agent.V03, quirks: "unterminated", state: trusted, warn: trust.WarnUnterminatedFinalEvent},

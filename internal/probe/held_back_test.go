@@ -54,7 +54,7 @@ func TestCaseRulesAStreamThatIsUniformlyLateWithholdsNothing(t *testing.T) {
 
 // An agent sends its headers at once and thinks for longer than an idle limit on the way allows: every stream is closed in good order before
 // its first event, while single-shot works. Nobody lied.
-func TestAnIdleLimitShorterThanTheFirstThoughtMakesNoEmptyStream(t *testing.T) {
+func TestCaseGuardAnIdleLimitShorterThanTheFirstThoughtMakesNoEmptyStream(t *testing.T) {
 	at := func(open, control time.Duration) *exchange {
 		x := &exchange{first: stream().but(func(t *tape) { t.EndAt = open }), second: stream().but(func(t *tape) { t.EndAt = open })}
 		x.one, x.two = judgeStream(x.first, DefaultTiming()), judgeStream(x.second, DefaultTiming())

@@ -27,7 +27,7 @@ func mustGuard(t testing.TB, allow []netip.Prefix, hosts ...string) *guard {
 	return g
 }
 
-func TestGuardDecidesByAddress(t *testing.T) {
+func TestCaseC110GuardDecidesByAddress(t *testing.T) {
 	everything := prefixes("0.0.0.0/0", "::/0")
 	for name, tc := range map[string]struct {
 		ip    string
