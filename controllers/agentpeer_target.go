@@ -72,6 +72,7 @@ func (r resolver) resolve(ctx context.Context, peer *trustv1alpha1.AgentPeer) (p
 	t.Preference.ProtocolVersion = peer.Spec.Interface.ProtocolVersion
 	t.Preference.FromEndpoint = peer.Spec.Interface.URLFrom == trustv1alpha1.URLFromEndpoint
 	t.Preference.Endpoint = t.URL
+	t.Identity = Identity(peer.Spec.TaskIdentity)
 	return t, nil, nil
 }
 
@@ -285,6 +286,18 @@ func originOf(u *url.URL) string {
 		return u.Scheme + "://" + host
 	}
 	return u.Scheme + "://" + host + ":" + port
+}
+
+// Identity is what tells tasks apart, as spec.taskIdentity has it; nil: their ids alone.
+func Identity(i *trustv1alpha1.TaskIdentity) probe.Identity {
+	switch {
+	case i == nil:
+	case i.Source == trustv1alpha1.IdentityMetadata:
+		return probe.Identity{Metadata: i.Key}
+	case i.Source == trustv1alpha1.IdentityHeader:
+		return probe.Identity{Header: i.Key}
+	}
+	return probe.Identity{}
 }
 
 // fixtures are the messages of a spec.

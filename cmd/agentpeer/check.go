@@ -151,7 +151,7 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	}
 	t := probe.Target{Key: u.String(), ID: u.String(), URL: u, AllowHosts: []string{hostPort(u)}}
 
-	var probes v1alpha1.Probes
+	var probes probesFile
 	if f.probes != "" {
 		if probes, err = readProbes(f.probes, in); err != nil {
 			return none, trust.Policy{}, err
@@ -161,7 +161,8 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 		probes.Message = &v1alpha1.Message{Parts: []v1alpha1.Part{{Text: f.message}}}
 	}
 	var policy trust.Policy
-	t.Fixtures, t.Timing, policy = controllers.Standalone(&probes)
+	t.Fixtures, t.Timing, policy = controllers.Standalone(&probes.Probes)
+	t.Identity = controllers.Identity(probes.TaskIdentity)
 	policy.ConfirmInterval = 0 // rounds are as far apart as --interval says, and each counts
 	if f.wait != 0 {
 		t.Timing.Wait = f.wait

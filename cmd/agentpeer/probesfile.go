@@ -18,10 +18,16 @@ import (
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
 )
 
+// probesFile is spec.probes and, beside it, what of the rest of a spec shapes the questions.
+type probesFile struct {
+	v1alpha1.Probes `json:",inline"`
+	TaskIdentity    *v1alpha1.TaskIdentity `json:"taskIdentity,omitempty"`
+}
+
 // readProbes reads a file in the shape of spec.probes. Unknown fields, doubled ones and values that the API server would refuse are
 // errors that name the field.
-func readProbes(path string, in io.Reader) (v1alpha1.Probes, error) {
-	var p v1alpha1.Probes
+func readProbes(path string, in io.Reader) (probesFile, error) {
+	var p probesFile
 	raw, err := readFile(path, in, 1<<20)
 	if err != nil {
 		return p, fmt.Errorf("reading --probes: %w", err)
@@ -32,14 +38,14 @@ func readProbes(path string, in io.Reader) (v1alpha1.Probes, error) {
 	if err := decodeProbes(raw, &p); err != nil {
 		return p, fmt.Errorf("reading --probes: %q is not in the shape of spec.probes: %w", path, err)
 	}
-	if err := validProbes(&p); err != nil {
+	if err := errors.Join(validProbes(&p.Probes), validIdentity(p.TaskIdentity)); err != nil {
 		return p, fmt.Errorf("reading --probes: %q: %w", path, err)
 	}
 	return p, nil
 }
 
 // decodeProbes reads one document of YAML or JSON. Its errors name the field.
-func decodeProbes(raw []byte, into *v1alpha1.Probes) error {
+func decodeProbes(raw []byte, into *probesFile) error {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
 	first, err := documents.Read()
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -159,6 +159,7 @@ func capabilityOf(r trust.Record, o trust.Observation, diverged bool) capability
 
 // asFlags names the flags of this command where the engine names fields of a spec.
 func asFlags(message string) string {
+	message = strings.ReplaceAll(message, "spec.taskIdentity", "taskIdentity in the file of --probes")
 	return strings.ReplaceAll(message, "spec.allowedOrigins", "--allow-origins")
 }
 

@@ -180,5 +180,22 @@ func blame(o trust.Observation, k talked, old lifecycle.OldTask, asks bool) trus
 	case lifecycle.BlameGateway:
 		return unlearned(o, trust.ReasonTaskIdentityUnstable, text+", and the old task moved on: something on the way rewrites task ids")
 	}
+	if renamed(k) {
+		return unlearned(o, trust.ReasonTaskIdentityUnstable, text+", and GetTask answers about the old task under another id too")
+	}
 	return unlearned(o, trust.ReasonNotContinued, text+", and nothing promised otherwise")
+}
+
+// renamed: asked for the old task, GetTask answered with another id every time, so ids tell nothing here.
+func renamed(k talked) bool {
+	answers := 0
+	for _, l := range k.after {
+		if l.ID == k.first.TaskID() {
+			return false
+		}
+		if l.ID != "" {
+			answers++
+		}
+	}
+	return answers > 0
 }

@@ -111,6 +111,7 @@ func (s *session) sendMessage(ctx context.Context, rpc wire.Peer, m wire.Message
 		t.Fail = wireError(err)
 	} else {
 		t.Status, t.HeaderAt, t.Redirected = a.Status, a.At, a.Redirected
+		s.ids.event(&a.Event)
 		t.add(a.Event)
 		t.Clock = t.Clock.see(t.Began, t.when(t.EndAt), a.Date)
 		if a.Kind == wire.KindTask {

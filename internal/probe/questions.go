@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // question is one thing that can be asked of a peer.
@@ -107,6 +108,9 @@ func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Obser
 	o = q.ask(ctx, s, a)
 	o.Tasks = s.ledger.spent() - before
 	o.Capability = q.capability
+	if o.Reason == trust.ReasonTaskIdentityUnstable && s.job.Target.Identity == (wire.Identity{}) {
+		o.Message += identityHint
+	}
 	o.Warnings = unique(o.Warnings)
 	return o
 }

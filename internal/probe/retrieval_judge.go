@@ -109,6 +109,10 @@ func foreignTask(o trust.Observation, t *tape, n tally) trust.Observation {
 	if n.other < 2 {
 		return unlearned(o, trust.ReasonNotExercised, "GetTask answered once with another id, and was not asked again")
 	}
+	if x := t.Strange; x != nil && x.Correlated && x.ID != t.TaskID() && sameOther(t, x.ID) {
+		return diverged(o, trust.ReasonTaskIDMismatch, lifecycle.Protocol, "wire 7.5",
+			fmt.Sprintf("asked %d times for one task, GetTask answered with another, by what tells tasks apart", n.other))
+	}
 	last, _ := t.Last()
 	ids, agree := map[string]bool{}, true
 	for _, l := range t.Looks {
@@ -127,4 +131,14 @@ func foreignTask(o trust.Observation, t *tape, n tally) trust.Observation {
 	}
 	return diverged(o, trust.ReasonTaskIDMismatch, lifecycle.Protocol, "wire 7.5",
 		fmt.Sprintf("asked %d times for one task, GetTask answered with another", n.other))
+}
+
+// sameOther: every answer of GetTask with another task told the same one.
+func sameOther(t *tape, other string) bool {
+	for _, l := range t.Looks {
+		if l.ID != "" && l.ID != t.TaskID() && (!l.Correlated || l.ID != other || clashes(l.Correlated, l.ID)) {
+			return false
+		}
+	}
+	return true
 }

@@ -20,6 +20,8 @@ type session struct {
 	in     card.Interface
 	rpc    wire.Peer
 	ledger *ledger
+	// ids gives tasks their names: wherever a task id is read from an answer it goes through there.
+	ids *identities
 	// spoken is the sibling dialect that is known where the declared one is not; empty if none was looked for or found.
 	spoken wire.Generation
 	// retry is the longest that the peer asked us to wait.
@@ -51,7 +53,7 @@ func open(env Env, job Job) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to %q: %w", t.Key, err)
 	}
-	return &session{job: job, timing: t.Timing, env: env, client: c, ledger: &ledger{}}, nil
+	return &session{job: job, timing: t.Timing, env: env, client: c, ledger: &ledger{}, ids: &identities{}}, nil
 }
 
 func (s *session) close() { s.client.Close() }
@@ -73,7 +75,7 @@ func (s *session) dialect(in card.Interface, g wire.Generation) wire.Peer {
 
 // openPeer fails where the binding is none of ours.
 func (s *session) openPeer(in card.Interface, g wire.Generation) (wire.Peer, error) {
-	e := wire.Endpoint{URL: in.URL, Generation: g, Tenant: in.Tenant}
+	e := wire.Endpoint{URL: in.URL, Generation: g, Tenant: in.Tenant, Identity: s.job.Target.Identity}
 	if g == wire.V10 {
 		e.Version = in.ProtocolVersion
 		if in.Generation() != string(wire.V10) {

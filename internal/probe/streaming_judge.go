@@ -159,7 +159,11 @@ func substance(t *tape) bool {
 // foreignStream: events of another task than the first. Where GetTask knows both ids, somebody on the way rewrites them, or a task of the
 // agent's own shows through (design 4.14); where it knows the first one only, the events belong to no task that a client could know.
 func foreignStream(t *tape, m mark) sight {
-	if x := t.Strange; x == nil || x.Fail != nil || x.Code != codeTaskNotFound {
+	if x := t.Strange; m.Correlated && !clashes(true, m.TaskID) && x != nil && x.Fail == nil && x.ID == m.TaskID {
+		return saw(bad, trust.ReasonForeignTaskInStream, "wire 7.2",
+			"after %s the stream brought events of another task, by what tells tasks apart", offset(m.At)).on(lifecycle.Protocol)
+	}
+	if x := t.Strange; clashes(m.Correlated, m.TaskID) || x == nil || x.Fail != nil || x.Code != codeTaskNotFound {
 		return saw(unsure, trust.ReasonTaskIdentityUnstable, "design 4.14",
 			"task ids change in the stream, and GetTask does not disown the other id: something on the way may rewrite them")
 	}

@@ -81,6 +81,8 @@ type mark struct {
 	Parts    int
 	Code     int
 	Shape    wire.Generation
+	// Correlated: the event told which task it is about by a correlation, which its name rests on.
+	Correlated bool
 }
 
 // look is one answer of GetTask or CancelTask.
@@ -98,7 +100,8 @@ type look struct {
 	State lifecycle.State
 	Stamp time.Time
 	Parts int
-	// Redirected as of the tape.
+	// Correlated as of a mark, Redirected as of the tape.
+	Correlated bool
 	Redirected bool
 	date       time.Time
 }
@@ -117,7 +120,7 @@ func (t *tape) add(e wire.Event) {
 	}
 	m := mark{
 		At: e.At, Last: e.At, Count: 1, Kind: e.Kind, TaskID: e.TaskID, Context: e.ContextID, Message: e.MessageID,
-		Stamp: e.Timestamp, Final: e.Final, Parts: e.Parts, Shape: e.Shape,
+		Stamp: e.Timestamp, Final: e.Final, Parts: e.Parts, Shape: e.Shape, Correlated: e.Correlation != "",
 	}
 	if e.Kind == wire.KindTask || e.Kind == wire.KindStatus {
 		m.State = stateOf(e.RawState)

@@ -27,8 +27,10 @@ type Target struct {
 	// Allow and AllowHosts open the dialer's guard (see wire.Options).
 	Allow      []netip.Prefix
 	AllowHosts []string
-	Timing     Timing
-	Fixtures   Fixtures
+	// Identity says what tells tasks apart besides their ids.
+	Identity wire.Identity
+	Timing   Timing
+	Fixtures Fixtures
 	// PushReachable says that the peer can reach our receiver of webhooks: silence is then the peer's own.
 	PushReachable bool
 }

@@ -77,6 +77,7 @@ func (w *watch) opened(st *wire.Stream) {
 
 // event writes an event down and tells the ledger.
 func (w *watch) event(e wire.Event) {
+	w.s.ids.event(&e)
 	w.tape.add(e)
 	if e.Kind == wire.KindTask || e.Kind == wire.KindStatus || e.Kind == wire.KindArtifact {
 		w.s.ledger.told(w.rpc, e.TaskID, stateOf(e.RawState), time.Now())
@@ -209,8 +210,8 @@ func (s *session) look(ctx context.Context, rpc wire.Peer, t *tape) look {
 
 func (s *session) getTask(ctx context.Context, rpc wire.Peer, began time.Time, id string) look {
 	asked := time.Since(began)
-	a, err := rpc.GetTask(ctx, id, nil)
-	l := answered(a, err, asked, time.Since(began))
+	a, err := rpc.GetTask(ctx, s.ids.id(id), nil)
+	l := s.answered(a, err, asked, time.Since(began))
 	if l.ID == id {
 		s.ledger.told(rpc, id, l.State, time.Now())
 	}
@@ -222,10 +223,20 @@ func (s *session) getTask(ctx context.Context, rpc wire.Peer, began time.Time, i
 
 func (s *session) cancelTask(ctx context.Context, rpc wire.Peer, began time.Time, id string) look {
 	asked := time.Since(began)
-	a, err := rpc.CancelTask(ctx, id)
-	l := answered(a, err, asked, time.Since(began))
+	a, err := rpc.CancelTask(ctx, s.ids.id(id))
+	l := s.answered(a, err, asked, time.Since(began))
 	if l.ID == id {
 		s.ledger.told(rpc, id, l.State, time.Now())
+	}
+	return l
+}
+
+// answered reads the answer to a call about a task and names the task.
+func (s *session) answered(a *wire.Answer, err error, asked, at time.Duration) look {
+	l := answered(a, err, asked, at)
+	if err == nil {
+		l.Correlated = a.Correlation != ""
+		l.ID = s.ids.name(l.ID, a.Correlation)
 	}
 	return l
 }

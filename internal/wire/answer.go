@@ -36,6 +36,7 @@ func (c *client) answer(r *reply, body []byte, at time.Duration, x expect) (*Ans
 		return nil, err
 	}
 	e.At = at
+	r.identify(&e, x.identity)
 	return &Answer{
 		Event: e, Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response), Sent: r.sent,
 		RetryAfter: retryAfter(r.Response, time.Now()), Redirected: r.redirected,

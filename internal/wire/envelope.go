@@ -24,6 +24,8 @@ type expect struct {
 	// proto: the peer speaks ProtoJSON or Protobuf, which 0.3 does over HTTP+JSON and gRPC: the names of the enums and the
 	// members of the unions are like those of 1.0.
 	proto bool
+	// identity says what tells tasks apart besides their ids.
+	identity Identity
 }
 
 // unions: results name what they are by a member and states by the enum's name.

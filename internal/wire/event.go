@@ -41,11 +41,14 @@ const (
 // Event is one event of a stream, or the one answer of a unary call.
 type Event struct {
 	// At is the time since the request was sent, on the monotonic clock, when the event's last byte was read.
-	At        time.Duration
-	Kind      Kind
-	TaskID    string
-	ContextID string // 0.1: sessionId
-	MessageID string
+	At     time.Duration
+	Kind   Kind
+	TaskID string
+	// Correlation tells which task this is about where Endpoint.Identity says so; empty if the peer gave none. At most 256 bytes of the
+	// peer's text: to compare, and to print nowhere.
+	Correlation string
+	ContextID   string // 0.1: sessionId
+	MessageID   string
 	// RawState as the peer spelled it; numbers as decimal text; empty if absent.
 	RawState string
 	// Timestamp of the status, zero if absent, unreadable or without a time zone.

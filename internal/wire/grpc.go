@@ -109,7 +109,7 @@ func (g *grpcBinding) unary(ctx context.Context, m grpcMethod, q grpcRequest) (*
 		return nil, err
 	}
 	defer func() { _ = r.Body.Close() }()
-	return g.client.impl.readGRPC(ctx, r, m, m.expect(g.endpoint().Generation))
+	return g.client.impl.readGRPC(ctx, r, m, m.expect(g.endpoint()))
 }
 
 func (g *grpcBinding) stream(ctx context.Context, m grpcMethod, q grpcRequest) (*Stream, error) {
@@ -123,7 +123,7 @@ func (g *grpcBinding) stream(ctx context.Context, m grpcMethod, q grpcRequest) (
 		cancel()
 		return nil, err
 	}
-	x := m.expect(g.endpoint().Generation)
+	x := m.expect(g.endpoint())
 	x.stream = true
 	s, err := g.client.impl.openGRPC(ctx, cancel, r, m, x)
 	if err != nil {

@@ -18,6 +18,7 @@ func (c *client) readGRPC(ctx context.Context, r *reply, m grpcMethod, x expect)
 		return nil, err
 	}
 	a.At = meter.at()
+	r.identify(&a.Event, x.identity)
 	a.Status, a.MediaType, a.Date, a.Sent = r.StatusCode, mediaType(r.Response), dateOf(r.Response), r.sent
 	return a, nil
 }

@@ -33,8 +33,8 @@ const (
 	forCard
 )
 
-func (m grpcMethod) expect(g Generation) expect {
-	return expect{generation: g, bare: m.bare, wants: m.wants, proto: true}
+func (m grpcMethod) expect(e Endpoint) expect {
+	return expect{generation: e.Generation, bare: m.bare, wants: m.wants, proto: true, identity: e.Identity}
 }
 
 // grpcDialect is how one generation names its methods and writes its requests (wire reference 2).

@@ -104,7 +104,7 @@ func (j *jsonRPC) ask(q question, accept string) (ask, expect, error) {
 	}
 	a := ask{method: http.MethodPost, url: e.URL, header: e.header(accept), body: c.body, repeatable: q.repeatable}
 	a.header.Set("Content-Type", "application/json")
-	return a, expect{generation: e.Generation, id: c.id, bare: q.bare, wants: q.wants}, nil
+	return a, expect{generation: e.Generation, id: c.id, bare: q.bare, wants: q.wants, identity: e.Identity}, nil
 }
 
 func (j *jsonRPC) unary(ctx context.Context, q question) (*Answer, error) {

@@ -26,6 +26,8 @@ type Endpoint struct {
 	Version string
 	// Tenant is echoed in every 1.x request (1.0 section 8.3.2, C99); 0.x has no place for it.
 	Tenant string
+	// Identity says what tells tasks apart besides their ids.
+	Identity Identity
 }
 
 // Part of a message. Exactly one of Text, Data, Raw is set.

@@ -244,6 +244,7 @@ func (r *rest) ask(q route, accept string) (ask, expect, error) {
 		a.header.Set("Content-Type", q.mediaType)
 	}
 	x := expect{generation: e.Generation, proto: true, bare: q.bare, wants: q.wants, rest: true, onTask: q.onTask}
+	x.identity = e.Identity
 	x.onCancel = q.verb == ":cancel"
 	return a, x, nil
 }

@@ -90,6 +90,7 @@ func (e *Event) take(kind Kind, f fields, x expect, shape Generation) {
 		e.note(ProblemShape)
 	}
 	e.ContextID = f.contextID
+	e.Correlation = x.identity.correlation(f)
 	e.TaskID = f.taskID
 	switch kind {
 	case KindTask:
@@ -133,6 +134,7 @@ func (e *Event) readStatus(status value, x expect) {
 type fields struct {
 	kind, id, taskID, contextID, messageID, role string
 	status, artifact                             value
+	metadata                                     value
 	final                                        *bool
 	parts, history, artifactParts                int
 	hasTaskMembers                               bool // members that a task has and a 0.1 frame has not
@@ -160,6 +162,8 @@ func readFields(v value, x expect) fields {
 			f.messageID = m.word()
 		case "role":
 			f.role = m.text()
+		case "metadata":
+			f.metadata = m
 		case "status":
 			f.status = m
 		case "artifact":

@@ -156,6 +156,7 @@ func (r *reader) deliver(f frame, at time.Duration) error {
 
 // hand hands one event over, or says why there are no more.
 func (r *reader) hand(e Event) error {
+	r.reply.identify(&e, r.expect.identity)
 	if r.count++; r.count > r.limits.Events {
 		return errTooLarge
 	}
