@@ -123,7 +123,7 @@ func check(t *testing.T, rep Report, c trust.Capability, want expectation) trust
 
 // owed are the questions that every peer answers well that declares streaming and nothing else.
 func owed() []trust.Capability {
-	return slices.DeleteFunc(Questions(), func(c trust.Capability) bool { return c == trust.ExtendedAgentCard })
+	return slices.DeleteFunc(Questions(), func(c trust.Capability) bool { return c == trust.ExtendedAgentCard || c == trust.PushNotifications })
 }
 
 // with is an agent with quirks.

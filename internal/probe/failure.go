@@ -18,6 +18,7 @@ const (
 	codeServer           = -32000
 	codeTaskNotFound     = -32001
 	codeNotCancelable    = -32002
+	codeNoPush           = -32003
 	codeUnsupported      = -32004
 	codeContentType      = -32005
 	codeNoStreaming01    = -32006 // 0.1 prose; InvalidAgentResponse from 0.2 on

@@ -84,11 +84,15 @@ func (s *session) config(wait bool) wire.SendConfig {
 
 // streamMessage begins a task, or continues one, by a streaming call and follows it.
 func (s *session) streamMessage(ctx context.Context, rpc wire.Peer, m wire.Message, do step) *tape {
+	return s.streamWith(ctx, rpc, m, s.config(true), do)
+}
+
+func (s *session) streamWith(ctx context.Context, rpc wire.Peer, m wire.Message, cfg wire.SendConfig, do step) *tape {
 	if ctx.Err() != nil {
 		return unsent(ctx, rpc)
 	}
 	t := s.stream(ctx, rpc, func(ctx context.Context) (*wire.Stream, error) {
-		return rpc.SendStream(ctx, m, s.config(true))
+		return rpc.SendStream(ctx, m, cfg)
 	}, do)
 	s.account(rpc, t, m)
 	return t
@@ -96,13 +100,17 @@ func (s *session) streamMessage(ctx context.Context, rpc wire.Peer, m wire.Messa
 
 // sendMessage begins a task, or continues one, by a unary call.
 func (s *session) sendMessage(ctx context.Context, rpc wire.Peer, m wire.Message, wait bool) *tape {
+	return s.sendWith(ctx, rpc, m, s.config(wait))
+}
+
+func (s *session) sendWith(ctx context.Context, rpc wire.Peer, m wire.Message, cfg wire.SendConfig) *tape {
 	if ctx.Err() != nil {
 		return unsent(ctx, rpc)
 	}
 	t := &tape{Generation: rpc.Endpoint().Generation, Began: time.Now()}
 	longer, cancel := lingering(ctx, s.timing.Task)
 	defer cancel()
-	a, err := rpc.Send(longer, m, s.config(wait))
+	a, err := rpc.Send(longer, m, cfg)
 	t.EndAt, t.CalledOff = time.Since(t.Began), calledOff(ctx)
 	if err == nil {
 		err = turnedAway(a)

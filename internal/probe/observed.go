@@ -18,7 +18,10 @@ type entry struct {
 
 // account lists what was seen, in order of time, for people: "working@12ms", "GetTask:completed@310ms", "end@311ms". prefix tells one
 // exchange from another of the same round ("2:").
-func (t *tape) account(prefix string) []string {
+func (t *tape) account(prefix string) []string { return written(t.entries(), prefix) }
+
+// entries are all that was seen, in no order.
+func (t *tape) entries() []entry {
 	var all []entry
 	for _, m := range t.Marks {
 		all = append(all, entry{m.At, m.text(t)})
@@ -37,6 +40,11 @@ func (t *tape) account(prefix string) []string {
 	case t.Streamed && !t.Open:
 		all = append(all, entry{t.EndAt, string(t.End)})
 	}
+	return all
+}
+
+// written puts entries in the order of time and into words.
+func written(all []entry, prefix string) []string {
 	slices.SortStableFunc(all, func(a, b entry) int { return int(a.at - b.at) })
 	out := make([]string, 0, len(all))
 	for _, e := range all {

@@ -22,6 +22,7 @@ type question struct {
 
 // questions is the table, in the order in which they are asked; Lifecycle is judged by what the others began. Streaming's cost is a stream, the control and a second stream; the control by itself costs no more than that.
 // Continuation's is a message, its reply, and the reply by itself. TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked; Lifecycle costs one more where Cancellation is not.
+// PushNotifications' is a message with a webhook, a stream with one, and a long task that gets one by the method; most agents call for the first.
 var questions = []question{
 	{trust.Streaming, 3, streamingBound, askStreaming},
 	{trust.TaskRetrieval, 1, exchangeBound, askRetrieval},
@@ -30,6 +31,7 @@ var questions = []question{
 	{trust.Continuation, 3, continuationBound, askContinuation},
 	{trust.InputModes, maxModeMessages, inputModesBound, askInputModes},
 	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},
+	{trust.PushNotifications, 3, pushBound, askPush},
 	{trust.Lifecycle, 2, lifecycleBound, askLifecycle},
 }
 

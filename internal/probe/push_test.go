@@ -1,0 +1,246 @@
+package probe
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/agentpeer/agentpeer/internal/serve"
+	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/test/agent"
+)
+
+// receiver is a real one on loopback.
+func receiver(t *testing.T) *serve.Receiver {
+	t.Helper()
+	r, err := serve.NewReceiver(serve.ReceiverOptions{Address: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// pushJob asks for push notifications alone. What is waited for only where nobody calls leaves a slow machine room.
+func pushJob(t *testing.T, base string) Job {
+	t.Helper()
+	job := jobFor(t, base, trust.PushNotifications)
+	job.Target.PushReachable = true
+	job.Target.Timing.Late = 700 * time.Millisecond
+	job.Target.Timing.Task = 5 * time.Second
+	return job
+}
+
+func runPush(t *testing.T, job Job, r Receiver) Report {
+	t.Helper()
+	began := time.Now()
+	rep := Run(context.Background(), Env{UserAgent: "probe-test", Receiver: r}, job)
+	if took := time.Since(began); took > Bound(job) {
+		t.Errorf("the round took %s, more than its bound %s", took, Bound(job))
+	}
+	return rep
+}
+
+// pushCases: what each agent does with webhooks, and what is made of it, where the user says that it can reach us.
+var pushCases = []struct {
+	gen     agent.Generation
+	quirks  []string
+	outcome trust.Outcome
+	reason  trust.Reason
+	warns   []trust.Reason
+	// explicit refusals are confirmed in their round.
+	explicit bool
+}{
+	{agent.V10, []string{"push"}, trust.Honored, "", nil, false},
+	{agent.V03, []string{"push"}, trust.Honored, "", nil, false},
+	{agent.V02, []string{"push"}, trust.Honored, "", nil, false},
+	{agent.V01, []string{"push"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push", "streaming-false"}, trust.Honored, "", nil, false},
+
+	// Legal oddities.
+	{agent.V10, []string{"push-twice"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push-reversed"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push-early"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push-late"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push-end-only"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push-new-header"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push-no-id"}, trust.Honored, "", nil, false},
+	{agent.V03, []string{"push-new-body"}, trust.Honored, "", nil, false},
+	{agent.V03, []string{"push-bearer-token"}, trust.Honored, "", []trust.Reason{trust.WarnPushAuthMissing}, false},
+	{agent.V10, []string{"push-method-only"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push-inline-only"}, trust.Honored, "", []trust.Reason{trust.ReasonPushConfigRefused}, false},
+	{agent.V10, []string{"push", "rejects"}, trust.Honored, "", nil, false},
+	{agent.V10, []string{"push", "messages"}, trust.Inconclusive, trust.ReasonMessageOnly, nil, false},
+
+	// C77, C78, C81.
+	{agent.V03, []string{"push-token-only"}, trust.Honored, "", []trust.Reason{trust.WarnPushAuthMissing}, false},
+	{agent.V10, []string{"push-token-only"}, trust.Diverged, trust.ReasonPushUnauthenticated, nil, false},
+	{agent.V10, []string{"push-no-secrets"}, trust.Diverged, trust.ReasonPushUnauthenticated, nil, false},
+	{agent.V03, []string{"push-no-secrets"}, trust.Honored, "", []trust.Reason{trust.ReasonPushUnauthenticated}, false},
+	{agent.V10, []string{"push-wrong-auth"}, trust.Inconclusive, trust.ReasonUnexpectedAnswer, nil, false},
+	{agent.V10, []string{"push-bare-task"}, trust.Honored, "", []trust.Reason{trust.WarnPushPayloadShape}, false},
+	{agent.V03, []string{"push-bare-task"}, trust.Honored, "", nil, false},
+	{agent.V02, []string{"push-streamed-only"}, trust.Honored, "", []trust.Reason{trust.WarnPushOnlyWhenStreaming}, false},
+
+	// C33.
+	{agent.V03, []string{"push-unsupported"}, trust.Diverged, trust.ReasonPushConfigRefused, nil, true},
+	{agent.V10, []string{"push-unknown"}, trust.Diverged, trust.ReasonPushConfigRefused, nil, true},
+	{agent.V10, []string{"push-refused-everywhere"}, trust.Diverged, trust.ReasonPushConfigRefused, nil, true},
+	{agent.V01, []string{"declares-push"}, trust.Diverged, trust.ReasonPushConfigRefused, nil, true},
+	{agent.V03, []string{"push-fails"}, trust.Inconclusive, trust.ReasonAgentFailing, nil, false},
+	{agent.V10, []string{"push-unknown", "get-unknown"}, trust.Inconclusive, trust.ReasonTaskOpsUnavailable, nil, false},
+	{agent.V10, []string{"push-not-found"}, trust.Inconclusive, trust.ReasonReplicaInconsistency, nil, false},
+	{agent.V10, []string{"push-silent"}, trust.Diverged, trust.ReasonPushNotDelivered, nil, false},
+	{agent.V03, []string{"push-silent"}, trust.Diverged, trust.ReasonPushNotDelivered, nil, false},
+	{agent.V01, []string{"push-silent"}, trust.Diverged, trust.ReasonPushNotDelivered, nil, false},
+
+	// C80.
+	{agent.V10, []string{"push-private"}, trust.Inconclusive, trust.ReasonWebhookRefused, nil, false},
+	{agent.V10, []string{"push-private-unsupported"}, trust.Inconclusive, trust.ReasonWebhookRefused, nil, false},
+
+	// What comes and tells nothing.
+	{agent.V10, []string{"push-begin-only"}, trust.Inconclusive, trust.ReasonPushEndMissing, nil, false},
+	{agent.V10, []string{"push-text"}, trust.Inconclusive, trust.ReasonUnexpectedAnswer, nil, false},
+	{agent.V10, []string{"push-giant"}, trust.Inconclusive, trust.ReasonUnexpectedAnswer, nil, false},
+	{agent.V10, []string{"push-other-task"}, trust.Inconclusive, trust.ReasonTaskIdentityUnstable, nil, false},
+	{agent.V10, []string{"push-wrong-secrets"}, trust.Diverged, trust.ReasonPushNotDelivered, []trust.Reason{trust.WarnPushSecretMismatch}, false},
+}
+
+func TestPushNotificationsAreJudgedByWhatArrives(t *testing.T) {
+	t.Parallel()
+	r := receiver(t)
+	for _, c := range pushCases {
+		name := string(c.gen)
+		for _, q := range c.quirks {
+			name += " " + q
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := with(c.gen, c.quirks...)
+			rep := runPush(t, pushJob(t, a.Start(t)), r)
+			o := check(t, rep, trust.PushNotifications, expectation{c.outcome, c.reason, c.warns})
+			if t.Failed() || testing.Verbose() {
+				t.Logf("%s %s %v\n  %s\n  %q", o.Outcome, o.Reason, o.Warnings, o.Message, o.Observed)
+			}
+			if len(c.warns) == 0 && len(o.Warnings) > 0 {
+				t.Errorf("warnings %v, want none", o.Warnings)
+			}
+			if o.Explicit != c.explicit || o.Confirmed != c.explicit {
+				t.Errorf("explicit %v, confirmed %v", o.Explicit, o.Confirmed)
+			}
+			if (o.DeliveredTo == ReceiverID(r)) != (o.Outcome == trust.Honored) {
+				t.Errorf("delivered to %q", o.DeliveredTo)
+			}
+			if open := a.Counts().Open; open > len(rep.Orphans) {
+				t.Errorf("%d tasks are left behind, %d reported", open, len(rep.Orphans))
+			}
+			dear := slices.ContainsFunc(c.quirks, func(q string) bool { return q == "push-streamed-only" || q == "push-method-only" || q == "push-late" })
+			if c.outcome == trust.Honored && !dear && rep.Round.Tasks != 1 {
+				t.Errorf("it cost %d tasks, want 1", rep.Round.Tasks)
+			}
+		})
+	}
+}
+
+// Silence is a fault only where nothing excuses it (wire reference 7.4, C80).
+func TestSilenceIsExcusedWhereThePeerMayNotReachUs(t *testing.T) {
+	t.Parallel()
+	good := receiver(t)
+	for name, c := range map[string]struct {
+		receiver  Receiver
+		reachable bool
+		before    string
+		reason    trust.Reason
+		diverged  bool
+	}{
+		"nobody says that it can reach us":             {good, false, "", trust.ReasonWebhookUnreachable, false},
+		"it called another receiver before":            {good, false, "another", trust.ReasonWebhookUnreachable, false},
+		"it called this one before":                    {good, false, ReceiverID(good), trust.ReasonPushNotDelivered, true},
+		"the user says that it can":                    {good, true, "", trust.ReasonPushNotDelivered, true},
+		"our own door is closed":                       {closedDoor{good}, true, "", trust.ReasonPushReceiverUnreachable, false},
+		"our own door is closed, and it called before": {closedDoor{good}, true, ReceiverID(closedDoor{good}), trust.ReasonPushReceiverUnreachable, false},
+		"we have no receiver":                          {nil, true, "", trust.ReasonPushReceiverMissing, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job := pushJob(t, with(agent.V10, "push-silent").Start(t))
+			job.Target.PushReachable, job.DeliveredTo = c.reachable, c.before
+			want := expectation{outcome: trust.Inconclusive, reason: c.reason}
+			if c.diverged {
+				want.outcome = trust.Diverged
+			}
+			check(t, runPush(t, job, c.receiver), trust.PushNotifications, want)
+		})
+	}
+}
+
+// closedDoor gives webhooks away under a URL that leads nowhere.
+type closedDoor struct{ Receiver }
+
+func (closedDoor) Base() *url.URL { return &url.URL{Scheme: "http", Host: "127.0.0.1:1"} }
+
+func (d closedDoor) Open(hear func(http.Header, []byte, bool)) (*url.URL, func(), error) {
+	u, done, err := d.Receiver.Open(hear)
+	if u != nil {
+		u.Host = d.Base().Host
+	}
+	return u, done, err
+}
+
+// Whatever takes Authorization out before our own door accuses no peer.
+func TestHeadersTakenOutBeforeOurDoorAccuseNobody(t *testing.T) {
+	t.Parallel()
+	job := pushJob(t, with(agent.V10, "push").Start(t))
+	check(t, runPush(t, job, stripped{receiver(t)}), trust.PushNotifications,
+		expectation{outcome: trust.Inconclusive, reason: trust.ReasonPushReceiverUnreachable})
+}
+
+// stripped loses Authorization on the way, as a proxy with a login of its own does.
+type stripped struct{ Receiver }
+
+func (s stripped) Open(hear func(http.Header, []byte, bool)) (*url.URL, func(), error) {
+	return s.Receiver.Open(func(h http.Header, body []byte, whole bool) {
+		h = h.Clone()
+		h.Del("Authorization")
+		hear(h, body, whole)
+	})
+}
+
+// What no card declares is neither a fault nor trust, and costs one task at most.
+func TestUndeclaredPushIsInformation(t *testing.T) {
+	t.Parallel()
+	r := receiver(t)
+	for quirk, want := range map[string]expectation{
+		"push-undeclared": {trust.Honored, "", []trust.Reason{trust.WarnUndeclaredButWorks}},
+		"no-etag":         {trust.Inconclusive, trust.ReasonNotDeclared, nil},
+	} {
+		t.Run(quirk, func(t *testing.T) {
+			t.Parallel()
+			rep := runPush(t, pushJob(t, with(agent.V10, quirk).Start(t)), r)
+			check(t, rep, trust.PushNotifications, want)
+			if rep.Round.Tasks != 1 {
+				t.Errorf("it cost %d tasks", rep.Round.Tasks)
+			}
+		})
+	}
+}
+
+// Without a long task, one that is over before its webhook is accepted excuses those who know the method alone.
+func TestTasksThatEndTooSoonExcuseSilence(t *testing.T) {
+	t.Parallel()
+	job := pushJob(t, with(agent.V10, "push-silent", "skips").Start(t))
+	job.Target.Fixtures.LongRunning = nil
+	check(t, runPush(t, job, receiver(t)), trust.PushNotifications,
+		expectation{outcome: trust.Inconclusive, reason: trust.ReasonTaskEndedFirst})
+}
