@@ -255,6 +255,8 @@ func (r *AgentPeerReconciler) job(f facts, v verdict, mem *remembered) probe.Job
 		ETag:        mem.card.etag,
 		Known:       mem.card.known,
 		Doubt:       trust.Doubt(v.known, f.settings.policy(), f.now),
+
+		RefusedModes: trust.RefusedModes(v.known),
 	}
 }
 

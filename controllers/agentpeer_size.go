@@ -64,6 +64,9 @@ func worst(s trustv1alpha1.AgentPeerStatus) int {
 		for _, o := range c.Observed {
 			n += 2*len(o) + 3
 		}
+		for _, m := range c.RefusedInputModes {
+			n += 2*len(m) + 3
+		}
 		for _, k := range c.ProbedWith {
 			n += len(k) + 3
 		}

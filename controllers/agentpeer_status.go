@@ -156,6 +156,7 @@ func readRecord(c *trustv1alpha1.CapabilityStatus) trust.Record {
 		Clean:        int(c.CleanRounds),
 		Relapsed:     c.Relapsed,
 		GoodSince:    readTime(c.GoodSinceTime),
+		RefusedModes: slices.Clone(c.RefusedInputModes),
 	}
 	if r.LastOutcome != "" && r.LastReason == "" {
 		r.LastReason = r.Reason
@@ -193,6 +194,7 @@ func writeRecord(r trust.Record) trustv1alpha1.CapabilityStatus {
 		CleanRounds:        count(r.Clean, 1_000_000),
 		Relapsed:           r.Relapsed,
 		GoodSinceTime:      writeTime(r.GoodSince),
+		RefusedInputModes:  cutAll(r.RefusedModes, trustv1alpha1.MaxRefusedInputModes, trustv1alpha1.MaxMediaTypeLength),
 	}
 	if c.State == "" {
 		c.State = trustv1alpha1.Unverified

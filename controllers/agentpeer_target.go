@@ -309,6 +309,13 @@ func fixtures(p *trustv1alpha1.Probes) probe.Fixtures {
 	if l := p.Fixtures.LongRunning; l != nil {
 		f.LongRunning = fixture(&l.Message)
 	}
+	for i := range p.Fixtures.InputModes {
+		if f.Modes == nil {
+			f.Modes = map[string]*probe.Fixture{}
+		}
+		m := &p.Fixtures.InputModes[i]
+		f.Modes[m.MediaType] = fixture(&m.Message)
+	}
 	if i := p.Fixtures.InputRequired; i != nil {
 		f.InputRequired = fixture(&i.Message)
 		f.InputRequired.Reply = fixture(&i.Reply)

@@ -55,6 +55,7 @@ func TestGoodObjectsAreAccepted(t *testing.T) {
 		"a text, a data and a raw part":         `{url: "https://a.example", probes: {message: {parts: [{text: hi}, {data: {a: [1, {b: null}]}}, {raw: aGk=}]}}}`,
 		"an empty data part":                    `{url: "https://a.example", probes: {message: {parts: [{data: {}}]}}}`,
 		"metadata, as the founding incident":    `{url: "https://a.example", probes: {message: {parts: [{text: hi}], metadata: {tenant: x, "https://ext.example/v1": ""}}}}`,
+		"a sample of an input mode":             `{url: "https://a.example", probes: {fixtures: {inputModes: [{mediaType: model/gltf+json, message: {parts: [{raw: e30=, mediaType: model/gltf+json}]}}, {mediaType: text/plain, message: {parts: [{text: a}]}}, {mediaType: application/json, message: {parts: [{data: {a: 1}}]}}]}}}`,
 		"both fixtures":                         `{url: "https://a.example", probes: {fixtures: {longRunning: {message: {parts: [{text: a}]}}, inputRequired: {message: {parts: [{text: a}]}, reply: {parts: [{text: b}]}}}}}`,
 		"every capability that can be required": `{url: "https://a.example", requiredCapabilities: [Streaming, PushNotifications, ExtendedAgentCard, TaskRetrieval, Cancellation, Continuation, Resubscription, InputModes, Lifecycle]}`,
 		"tasks told apart by their ids":         `{url: "https://a.example", taskIdentity: {source: TaskID}}`,
@@ -181,6 +182,10 @@ func TestBadObjectsAreRefusedWithAMessageThatSaysHowToMendThem(t *testing.T) {
 			"spec.probes.message.metadata", "keys have 1 to 63 characters"},
 		"a question without a reply": {`{url: "https://a.example", probes: {fixtures: {inputRequired: {message: {parts: [{text: a}]}}}}}`,
 			"spec.probes.fixtures.inputRequired.reply", "Required"},
+		"a sample of another media type": {`{url: "https://a.example", probes: {fixtures: {inputModes: [{mediaType: image/png, message: {parts: [{text: a}]}}]}}}`,
+			"spec.probes.fixtures.inputModes[0].message", "message must have a part of this mediaType: set mediaType in the part"},
+		"a sample of no media type": {`{url: "https://a.example", probes: {fixtures: {inputModes: [{mediaType: "Text/Plain; a=b", message: {parts: [{text: a}]}}]}}}`,
+			"spec.probes.fixtures.inputModes[0].mediaType", "must be a media type in lower case without parameters, such as image/png"},
 		"a long task without a message": {`{url: "https://a.example", probes: {fixtures: {longRunning: {}}}}`, "spec.probes.fixtures.longRunning.message", "Required"},
 
 		"trust that lapses between probes":   {`{url: "https://a.example", probes: {behavior: {interval: 1h}}, trust: {duration: 2h59m}}`, "spec.trust.duration", "raise trust.duration or shorten probes.behavior.interval"},

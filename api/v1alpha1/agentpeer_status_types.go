@@ -194,6 +194,15 @@ type CapabilityStatus struct {
 	// +optional
 	Rule string `json:"rule,omitempty"`
 
+	// refusedInputModes are media types that the card declares as input modes and that the agent refuses as not supported,
+	// the first 8 by name. Only of InputModes. A caller should not send them.
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=127
+	// +listType=atomic
+	// +optional
+	RefusedInputModes []string `json:"refusedInputModes,omitempty"`
+
 	// expirationTime of trust. A reader treats a Trusted capability past it as Unverified.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`

@@ -303,7 +303,7 @@ func generic(path string) string {
 		}
 	}
 	return strings.NewReplacer("probes.fixtures.longRunning.message.", "probes.message.", "probes.fixtures.inputRequired.message.", "probes.message.",
-		"probes.fixtures.inputRequired.reply.", "probes.message.").Replace(strings.Join(words, "."))
+		"probes.fixtures.inputRequired.reply.", "probes.message.", "probes.fixtures.inputModes.*.message.", "probes.message.").Replace(strings.Join(words, "."))
 }
 
 // explanations lists the description of every field in a schema.

@@ -21,6 +21,8 @@ const (
 	MaxObservedLength     = 64  // of one transition
 	MaxCapabilityWarnings = 8
 	MaxProbedWith         = 16
+	MaxRefusedInputModes  = 8
+	MaxMediaTypeLength    = 127
 	MaxRuleLength         = 64
 	MaxRecent             = 10 // entries, and outcomes that they stand for
 	MaxSkills             = 16

@@ -128,6 +128,16 @@ type Fixtures struct {
 	// +optional
 	LongRunning *LongRunningFixture `json:"longRunning,omitempty"`
 
+	// inputModes are messages in media types that the card may declare as input modes, for types of which there is no
+	// built-in sample, or instead of it. Built in are text/plain, text/markdown, text/html, text/csv, application/json,
+	// application/pdf, image/png, image/jpeg, image/gif and audio/wav. A declared mode without a message is not asked.
+	// Up to 16.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=mediaType
+	// +optional
+	InputModes []InputModeFixture `json:"inputModes,omitempty"`
+
 	// inputRequired makes the agent ask back. Unset: Continuation stays Unverified with reason NoFixture.
 	// +optional
 	InputRequired *InputRequiredFixture `json:"inputRequired,omitempty"`
@@ -136,6 +146,22 @@ type Fixtures struct {
 // LongRunningFixture is a message that takes the agent a while.
 type LongRunningFixture struct {
 	// message to send, such as "count to 1000 slowly".
+	// +required
+	Message Message `json:"message"`
+}
+
+// InputModeFixture is a message in one media type.
+//
+// +kubebuilder:validation:XValidation:rule="self.message.parts.exists(p, (has(p.mediaType) ? p.mediaType : has(p.text) ? 'text/plain' : has(p.data) ? 'application/json' : 'application/octet-stream') == self.mediaType)",message="message must have a part of this mediaType: set mediaType in the part",fieldPath=".message"
+type InputModeFixture struct {
+	// mediaType as the card declares it, in lower case and without parameters, such as image/png.
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=127
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*$')",message="must be a media type in lower case without parameters, such as image/png"
+	// +required
+	MediaType string `json:"mediaType"`
+
+	// message to send. It begins a task of its own and should be cheap and without effect.
 	// +required
 	Message Message `json:"message"`
 }

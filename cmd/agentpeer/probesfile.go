@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -127,6 +128,36 @@ func readableDurations(raw []byte) error {
 	return nil
 }
 
+// mediaType is what spec.probes.fixtures.inputModes takes.
+var mediaType = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*$`)
+
+// validMode says what is wrong with one message of fixtures.inputModes; its errors go on where the caller's words end.
+func validMode(f *v1alpha1.InputModeFixture, seen map[string]bool) error {
+	switch {
+	case !mediaType.MatchString(f.MediaType) || len(f.MediaType) > v1alpha1.MaxMediaTypeLength:
+		return fmt.Errorf(".mediaType is %q, want a media type in lower case without parameters, such as image/png", f.MediaType)
+	case seen[f.MediaType]:
+		return fmt.Errorf(".mediaType is %q, which another entry has already", f.MediaType)
+	}
+	seen[f.MediaType] = true
+	for _, p := range f.Message.Parts {
+		own := p.MediaType
+		switch {
+		case own != "":
+		case p.Text != "":
+			own = "text/plain"
+		case p.Data != nil:
+			own = "application/json"
+		default:
+			own = "application/octet-stream"
+		}
+		if own == f.MediaType {
+			return nil
+		}
+	}
+	return fmt.Errorf(".message has no part of %q: set mediaType in the part", f.MediaType)
+}
+
 func validProbes(p *v1alpha1.Probes) error {
 	b := p.Behavior
 	for name, d := range map[string]*metav1.Duration{
@@ -144,6 +175,15 @@ func validProbes(p *v1alpha1.Probes) error {
 	}
 	if f := p.Fixtures.InputRequired; f != nil {
 		messages["fixtures.inputRequired.message"], messages["fixtures.inputRequired.reply"] = &f.Message, &f.Reply
+	}
+	seen := map[string]bool{}
+	for i := range p.Fixtures.InputModes {
+		f := &p.Fixtures.InputModes[i]
+		name := fmt.Sprintf("fixtures.inputModes[%d]", i)
+		if err := validMode(f, seen); err != nil {
+			return fmt.Errorf("%s%w", name, err)
+		}
+		messages[name+".message"] = &f.Message
 	}
 	for name, m := range messages {
 		if m == nil {

@@ -28,7 +28,7 @@ type checked struct {
 // job of round n: every question, whatever its cadence in a cluster.
 func (c *checked) job(n int64) probe.Job {
 	return probe.Job{Target: c.target, Generation: 1, Round: n, Kind: trust.Behavior, CardAndTask: true, Ask: probe.Questions(), Control: true,
-		KnownDigest: c.peer.Claims.Digest, Doubt: trust.Doubt(c.peer, c.policy, time.Now())}
+		KnownDigest: c.peer.Claims.Digest, Doubt: trust.Doubt(c.peer, c.policy, time.Now()), RefusedModes: trust.RefusedModes(c.peer)}
 }
 
 func (c *checked) fold(r probe.Report) {
@@ -103,6 +103,10 @@ type capabilityResult struct {
 	Observed []string `json:"observed"`
 	Warnings []string `json:"warnings,omitempty"`
 	Rule     string   `json:"rule,omitempty"`
+	// Refused are the declared input modes that are known to be refused; InputModes only.
+	Refused []string `json:"refusedInputModes,omitempty"`
+	// Tasks that this question cost in the last round; what several share is counted where it was begun.
+	Tasks    int `json:"tasks"`
 	diverged bool
 }
 
@@ -145,6 +149,7 @@ func capabilityOf(r trust.Record, o trust.Observation, diverged bool) capability
 			out.Reason = string(o.Reason)
 		}
 	}
+	out.Refused, out.Tasks = r.RefusedModes, o.Tasks
 	out.Message = asFlags(out.Message)
 	if out.Observed == nil {
 		out.Observed = []string{}
@@ -217,9 +222,9 @@ func printTable(w io.Writer, r result) error {
 	}
 	fmt.Fprintln(w)
 	t = tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "CAPABILITY\tDECLARED\tSTATE\tREASON\tWHAT WAS SEEN")
+	fmt.Fprintln(t, "CAPABILITY\tDECLARED\tSTATE\tREASON\tTASKS\tWHAT WAS SEEN")
 	for _, c := range r.Capabilities {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.Name, orDash(c.Declared), c.State, c.Reason, c.Message)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", c.Name, orDash(c.Declared), c.State, c.Reason, c.Tasks, c.Message)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -227,6 +232,11 @@ func printTable(w io.Writer, r result) error {
 	for _, c := range r.Capabilities {
 		if len(c.Warnings) > 0 {
 			fmt.Fprintf(w, "warning: %s: %s\n", c.Name, strings.Join(c.Warnings, ", "))
+		}
+	}
+	for _, c := range r.Capabilities {
+		if len(c.Refused) > 0 {
+			fmt.Fprintf(w, "refused input modes: %s\n", strings.Join(c.Refused, ", "))
 		}
 	}
 	d := r.Decision

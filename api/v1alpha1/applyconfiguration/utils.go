@@ -63,6 +63,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FixturesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HeldTrust"):
 		return &apiv1alpha1.HeldTrustApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InputModeFixture"):
+		return &apiv1alpha1.InputModeFixtureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InputRequiredFixture"):
 		return &apiv1alpha1.InputRequiredFixtureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InterfaceSelection"):

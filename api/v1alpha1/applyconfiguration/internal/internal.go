@@ -263,6 +263,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.agentpeer.agentpeer.api.v1alpha1.RecentOutcome
           elementRelationship: atomic
+    - name: refusedInputModes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: relapsed
       type:
         scalar: boolean
@@ -499,6 +505,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.Fixtures
   map:
     fields:
+    - name: inputModes
+      type:
+        list:
+          elementType:
+            namedType: com.github.agentpeer.agentpeer.api.v1alpha1.InputModeFixture
+          elementRelationship: associative
+          keys:
+          - mediaType
     - name: inputRequired
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.InputRequiredFixture
@@ -517,6 +531,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.TrustState
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.InputModeFixture
+  map:
+    fields:
+    - name: mediaType
+      type:
+        scalar: string
+    - name: message
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Message
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.InputRequiredFixture
   map:
     fields:

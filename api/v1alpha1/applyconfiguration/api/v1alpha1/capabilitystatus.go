@@ -41,6 +41,9 @@ type CapabilityStatusApplyConfiguration struct {
 	// rule names what decided: a section of the protocol's text, or a rule of the design. Only where the state is Demoted
 	// or there is a warning.
 	Rule *string `json:"rule,omitempty"`
+	// refusedInputModes are media types that the card declares as input modes and that the agent refuses as not supported,
+	// the first 8 by name. Only of InputModes. A caller should not send them.
+	RefusedInputModes []string `json:"refusedInputModes,omitempty"`
 	// expirationTime of trust. A reader treats a Trusted capability past it as Unverified.
 	ExpirationTime *v1.Time `json:"expirationTime,omitempty"`
 	// lastTransitionTime is when state last changed.
@@ -159,6 +162,16 @@ func (b *CapabilityStatusApplyConfiguration) WithProbedWith(values ...string) *C
 // If called multiple times, the Rule field is set to the value of the last call.
 func (b *CapabilityStatusApplyConfiguration) WithRule(value string) *CapabilityStatusApplyConfiguration {
 	b.Rule = &value
+	return b
+}
+
+// WithRefusedInputModes adds the given value to the RefusedInputModes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RefusedInputModes field.
+func (b *CapabilityStatusApplyConfiguration) WithRefusedInputModes(values ...string) *CapabilityStatusApplyConfiguration {
+	for i := range values {
+		b.RefusedInputModes = append(b.RefusedInputModes, values[i])
+	}
 	return b
 }
 

@@ -13,6 +13,11 @@ type FixturesApplyConfiguration struct {
 	// longRunning makes the agent work long enough to be cancelled. Unset: Cancellation stays Unverified with reason
 	// NoFixture.
 	LongRunning *LongRunningFixtureApplyConfiguration `json:"longRunning,omitempty"`
+	// inputModes are messages in media types that the card may declare as input modes, for types of which there is no
+	// built-in sample, or instead of it. Built in are text/plain, text/markdown, text/html, text/csv, application/json,
+	// application/pdf, image/png, image/jpeg, image/gif and audio/wav. A declared mode without a message is not asked.
+	// Up to 16.
+	InputModes []InputModeFixtureApplyConfiguration `json:"inputModes,omitempty"`
 	// inputRequired makes the agent ask back. Unset: Continuation stays Unverified with reason NoFixture.
 	InputRequired *InputRequiredFixtureApplyConfiguration `json:"inputRequired,omitempty"`
 }
@@ -28,6 +33,19 @@ func Fixtures() *FixturesApplyConfiguration {
 // If called multiple times, the LongRunning field is set to the value of the last call.
 func (b *FixturesApplyConfiguration) WithLongRunning(value *LongRunningFixtureApplyConfiguration) *FixturesApplyConfiguration {
 	b.LongRunning = value
+	return b
+}
+
+// WithInputModes adds the given value to the InputModes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the InputModes field.
+func (b *FixturesApplyConfiguration) WithInputModes(values ...*InputModeFixtureApplyConfiguration) *FixturesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithInputModes")
+		}
+		b.InputModes = append(b.InputModes, *values[i])
+	}
 	return b
 }
 
