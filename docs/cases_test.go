@@ -23,7 +23,7 @@ var (
 )
 
 // How many cases there are: those that were reported, and those of our own.
-const reported, synthetic = 69, 9
+const reported, synthetic = 74, 9
 
 // Every case in docs/cases.md has the tests that it names, and every test that names a case stands there.
 func TestEveryCaseIsToldAndTested(t *testing.T) {

@@ -146,13 +146,30 @@ func (r runner) try(ctx context.Context, m mutant) (by string, err error) {
 			return "", err
 		}
 		if !o.passed {
-			return o.failed, nil
+			caught, err := r.again(ctx, s, o, overlay)
+			if err != nil || caught {
+				return o.failed, err
+			}
+			continue
 		}
 		if r.verbose {
 			fmt.Fprintf(r.out, "  not noticed by %s of %s\n", s.run, s.pkg)
 		}
 	}
 	return "", nil
+}
+
+// again runs a test that failed once more: what fails by chance on a busy machine has caught nothing.
+func (r runner) again(ctx context.Context, s suite, first outcome, overlay string) (bool, error) {
+	top, _, _ := strings.Cut(first.failed, "/")
+	if strings.Contains(top, " ") { // it did not end, and would not the next time
+		return true, nil
+	}
+	o, err := r.test(ctx, suite{pkg: s.pkg, run: "^" + top + "$"}, overlay)
+	if err == nil && o.passed {
+		fmt.Fprintf(r.out, "  %s failed once and passed then: that is chance, and catches nothing\n", first.failed)
+	}
+	return !o.passed, err
 }
 
 // overlay writes the mutated file and the description that go test wants of it, into a folder that done removes.

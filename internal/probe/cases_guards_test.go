@@ -50,6 +50,15 @@ func TestCaseGuards(t *testing.T) {
 		{name: "lifecycle: a store that lags", quirks: "lagging-store", about: trust.Lifecycle, change: func(j *Job) { j.Target.Timing.Settle = 600 * time.Millisecond }, state: trust.Trusted},
 		{name: "legacy: a 0.x card without capabilities owes no core behaviour", gen: agent.V02, quirks: "no-capabilities follow-up-new-id", about: trust.Continuation,
 			state: trust.Unverified, reason: trust.ReasonTaskIDChangedOnContinuation},
+		{name: "resubscription: one replica of two refuses", gen: agent.V10, quirks: "resubscribe-replicas", rounds: 2, about: trust.Resubscription,
+			state: trust.Trusted, last: trust.ReasonReplicaInconsistency},
+		{name: "resubscription: 0.3 does not tie it to a declaration", gen: agent.V03, quirks: "resubscribe-refused", about: trust.Resubscription,
+			state: trust.Unverified, reason: trust.ReasonResubscriptionMissing},
+		{name: "resubscription: refused twice in 1.0", gen: agent.V10, quirks: "resubscribe-refused", rounds: 1, about: trust.Resubscription,
+			state: trust.Demoted, reason: trust.ReasonResubscriptionRefused},
+		{name: "modes: a declared one is refused by every other message", gen: agent.V10, quirks: "mode-replicas", about: trust.InputModes, state: trust.Trusted},
+		{name: "modes: a declared one is refused", gen: agent.V10, quirks: "mode-refused", rounds: 1, about: trust.InputModes, state: trust.Demoted, reason: trust.ReasonDeclaredModeRefused},
+		{name: "extended card: refused to one without credentials", gen: agent.V10, quirks: "extended-refused", about: trust.ExtendedAgentCard, state: trust.Unverified},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +79,9 @@ func TestCaseGuards(t *testing.T) {
 				rounds = 3
 			}
 			p, _ := verdict(t, job, rounds)
-			expectState(t, p, about, tc.state, tc.reason)
+			if rec := expectState(t, p, about, tc.state, tc.reason); tc.last != "" && rec.LastReason != tc.last {
+				t.Errorf("the last round said %s, want %s", rec.LastReason, tc.last)
+			}
 		})
 	}
 }

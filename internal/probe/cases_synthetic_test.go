@@ -137,7 +137,7 @@ func TestSyntheticCases(t *testing.T) {
 		{name: "S04 states are numbers", quirks: "numeric-states", state: trust.Trusted, warn: trust.WarnStateSpelling},
 		{name: "S04 states are numbers, TaskRetrieval", quirks: "numeric-states", about: trust.TaskRetrieval, state: trust.Trusted},
 		{name: "S04 states are numbers, and the end is withheld", quirks: "numeric-states withheld-end", rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamClosedWithoutTerminalState},
-		{name: "S05 no history", about: trust.TaskRetrieval, state: trust.Trusted},
+		{name: "S05 no history", quirks: "no-history", about: trust.TaskRetrieval, state: trust.Trusted},
 		{name: "S09 a clock a second behind, and a stream cut before the end", quirks: "cut-before-end slow-clock", rounds: 4, state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
 		{name: "S09 a clock a second ahead, and a stream cut before the end", quirks: "cut-before-end", set: func(c *agent.Config) { c.RPC.ClockOff = oneSecond },
 			rounds: 4, state: trust.Unverified, reason: trust.ReasonStreamInterrupted},

@@ -177,6 +177,12 @@ func TestCaseRulesAStreamCutShortlyBeforeTheEndByAPeerWhoseClockIsOff(t *testing
 			}
 			t.EndAt += 12 * s
 		}).told(12050*ms, completed, 0).told(13120*ms, completed, 0), unsure},
+		"events arrive twelve seconds late, and we leave before the end can": {stream(submitted, working).but(func(t *tape) {
+			for i := range t.Marks {
+				t.Marks[i].At, t.Marks[i].Last = t.Marks[i].At+12*s, t.Marks[i].Last+12*s
+			}
+			t.EndAt, t.Left, t.LeftAt, t.End = 26*s, leftDeadline, 26*s, wire.EndOurs
+		}).told(14*s, completed, 0).told(20*s, completed, 0), unsure},
 		"a real lie stays one, seven hours slow": {cut().told(1650*ms, completed, 1090*ms).off(-7 * time.Hour), bad},
 		"a real lie stays one, nine hours fast":  {cut().told(1650*ms, completed, 1090*ms).off(9 * time.Hour), bad},
 		"a real lie stays one, without times":    {stream(submitted, working).told(1150*ms, completed, 0), bad},
