@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -46,10 +47,13 @@ func run(ctx context.Context, r runner, only string) (bool, error) {
 	if err := r.baseline(ctx, chosen); err != nil {
 		return false, err
 	}
-	caught, survived := 0, 0
+	caught, survived, broken := 0, 0, 0
 	for _, m := range chosen {
 		by, err := r.try(ctx, m)
 		switch {
+		case errors.Is(err, errBuild):
+			broken++
+			fmt.Fprintf(r.out, "%-28s BROKEN: %v\n", m.name, err)
 		case err != nil:
 			return false, fmt.Errorf("mutant %q: %w", m.name, err)
 		case by == "":
@@ -61,5 +65,8 @@ func run(ctx context.Context, r runner, only string) (bool, error) {
 		}
 	}
 	fmt.Fprintf(r.out, "%d caught, %d survived\n", caught, survived)
-	return survived == 0, nil
+	if broken > 0 {
+		fmt.Fprintf(r.out, "%d broken\n", broken)
+	}
+	return survived+broken == 0, nil
 }

@@ -92,7 +92,7 @@ var mutants = []mutant{
 		old: "if last.Last-first.At <= tm.Late {", new: "if last.Last-first.At < 0 {",
 		tests: in(probe, "TestCaseRulesCancel")},
 	{name: "lump that ends canceled", file: "internal/probe/cancellation_judge.go", removes: "a buffer that drains slowly ends in canceled",
-		old: "if t.Own(m) && m.State == lifecycle.Canceled && m.At >= last.Last {", new: "if false {",
+		old: "if t.Own(m) && m.State == lifecycle.Canceled && m.At >= last.Last {", new: "if t.Own(m) && m.State == lifecycle.Canceled && m.At < 0 {",
 		tests: in(probe, "TestCaseRulesCancel")},
 	{name: "the zombie", file: "internal/probe/cancellation_judge.go", removes: "frames of work long after a cancel are a contradiction",
 		old: "case zombie(t, late, tm):", new: "case false:",
