@@ -105,6 +105,8 @@ func classify(ctx context.Context, err error) Class {
 		return ClassCanceled
 	case errors.As(err, &dns):
 		return ClassDNS
+	case strings.Contains(text, "looked like an HTTP/1.1 header"), strings.Contains(text, "tls: no application protocol"):
+		return ClassNoHTTP // not HTTP/2, that is, where nothing else will do
 	case errors.As(err, &cert), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority),
 		strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
 		return ClassTLS

@@ -165,3 +165,8 @@ func metadataOf(ctx context.Context, name string) []string {
 	md, _ := grpcmd.FromIncomingContext(ctx)
 	return md.Get(name)
 }
+
+// pemOf is the certificate of a test server.
+func pemOf(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
