@@ -160,3 +160,53 @@ func TestCaseC107ANewCardIsANewClaim(t *testing.T) {
 		t.Errorf("the verdict carries the digest %q, want that of the new card", v.peer.Claims.Digest)
 	}
 }
+
+// What each guard is there for. A story is what streams did, hour by hour: - good, x contradicted by what no failing agent explains,
+// c contradicted beside a control that failed, m good at a second try, ? inconclusive; a dot is an hour in which nobody asked.
+func TestCaseGuardsOfTrust(t *testing.T) {
+	for story, want := range map[string]struct {
+		state State
+		why   string
+	}{
+		"x":                           {Unverified, "one contradiction does not demote"},
+		"xx":                          {Demoted, "two of three do"},
+		"x-x":                         {Trusted, "a stream that works at times is compared, not counted"},
+		"x?x":                         {Demoted, "an inconclusive round moves no streak"},
+		"x.........................x": {Unverified, "what is older than a day does not count"},
+		"xc":                          {Unverified, "an agent whose control failed needs more"},
+		"xcx":                         {Demoted, "and three in a row are enough"},
+		"-xx":                         {Demoted, "trust does not protect a liar"},
+		"-x":                          {Trusted, "a first contradiction warns, and what is trusted stays so"},
+		"-mxx":                        {Unverified, "while streams are compared, counting has no say"},
+		"-....":                       {Unverified, "trust that nothing renews runs out"},
+		"xx--":                        {Trusted, "two clean rounds lift a demotion"},
+		"xx-":                         {Demoted, "one does not"},
+		"????":                        {Unverified, "nothing learned is no fault"},
+	} {
+		p := Peer{}
+		policy, now := DefaultPolicy(), time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+		for _, hour := range story {
+			obs := Observation{Capability: Streaming, Outcome: Honored, Reason: ReasonHonored}
+			switch hour {
+			case 'x', 'c':
+				obs = Observation{Capability: Streaming, Outcome: Diverged, Basis: lifecycle.Protocol, Reason: ReasonStreamClosedWithoutTerminalState,
+					ControlFailed: hour == 'c', Pair: &Pair{StreamFailed: true, Unexcused: true, Alone: true}}
+			case 'm':
+				obs.Outcome, obs.Reason = Inconclusive, ReasonStreamIntermittent
+			case '?':
+				obs.Outcome, obs.Reason = Inconclusive, ReasonUnreachable
+			}
+			if hour != '.' {
+				r := Round{Number: p.Rounds.Last + 1, Kind: Behavior, Finished: now, Asked: []Capability{Streaming}, Usable: true,
+					Reach: Observation{Outcome: Honored, Reason: ReasonHonored}, Observations: []Observation{obs},
+					Claims: Claims{Digest: "a", Declared: map[Capability]Declaration{Streaming: Declared}}}
+				p, _, _ = Advance(p, "https://peer.test", r, policy, now)
+			}
+			now = now.Add(time.Hour)
+			p, _ = Lapse(p, now.Add(-time.Second))
+		}
+		if rec, _ := p.find(Streaming); rec.State != want.state {
+			t.Errorf("%q is %s (%s), want %s: %s", story, rec.State, rec.Reason, want.state, want.why)
+		}
+	}
+}
