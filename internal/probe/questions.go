@@ -25,10 +25,10 @@ type question struct {
 // PushNotifications' is a message with a webhook, a stream with one, and a long task that gets one by the method; most agents call for the first.
 var questions = []question{
 	{trust.Streaming, 3, streamingBound, askStreaming},
-	{trust.TaskRetrieval, 1, exchangeBound, askRetrieval},
 	{trust.Cancellation, 1, cancellationBound, askCancellation},
 	{trust.Resubscription, 1, resubscriptionBound, askResubscription},
 	{trust.Continuation, 3, continuationBound, askContinuation},
+	{trust.TaskRetrieval, 2, retrievalBound, askRetrieval},
 	{trust.InputModes, maxModeMessages, inputModesBound, askInputModes},
 	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},
 	{trust.PushNotifications, 3, pushBound, askPush},
@@ -162,12 +162,6 @@ func askStreaming(ctx context.Context, s *session, a *asking) trust.Observation 
 	if o.Confirmed && (o.Reason == trust.ReasonMethodNotFound || o.Reason == trust.ReasonProtocolGenerationMismatch) && !a.exchange.partly {
 		a.r.unusable = true
 	}
-	return o
-}
-
-func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation {
-	o := judgeRetrieval(a.shared(ctx, s).followed())
-	o.ProbedWith = s.probedWith(s.job.Target.Fixtures.Message)
 	return o
 }
 
