@@ -44,6 +44,8 @@ type checkFlags struct {
 	origins   []string
 	tokenFile string
 	caFile    string
+
+	callbackListen, callbackURL string
 }
 
 func newCheck() *cobra.Command {
@@ -76,7 +78,7 @@ does not count.`,
 	fl.StringVar(&f.message, "message", "", `text of the ordinary probe message (default "ping")`)
 	fl.StringVar(&f.probes, "probes", "", "file with fixtures and timeouts, YAML or JSON in the shape of spec.probes; - reads standard input")
 	fl.StringVarP(&f.output, "output", "o", "table", "table or json")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every request and answer on standard error")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every request and answer, and the account of every question, on standard error; with -o json also there")
 	fl.StringVar(&f.cardPath, "card-path", "", "path of the card on the URL's origin (default: both well-known names below the URL)")
 	fl.StringVar(&f.binding, "binding", "", "use only interfaces of this binding: JSONRPC, HTTP+JSON or GRPC")
 	fl.StringVar(&f.version, "protocol-version", "", "use only interfaces of this protocol version, such as 1.0")
@@ -85,6 +87,8 @@ does not count.`,
 	fl.StringSliceVar(&f.origins, "allow-origins", nil, "other origins that the card's interfaces may use, such as https://api.example.com")
 	fl.StringVar(&f.tokenFile, "bearer-token-file", "", "file with a bearer token to send to the URL's origin; - reads standard input")
 	fl.StringVar(&f.caFile, "ca-file", "", "file with certificates in PEM to trust besides the system's")
+	fl.StringVar(&f.callbackListen, "callback-listen", "", "address to take webhooks on (default: any port of loopback for an agent on loopback, else none)")
+	fl.StringVar(&f.callbackURL, "callback-url", "", "URL under which the agent reaches --callback-listen")
 	return cmd
 }
 
@@ -93,10 +97,18 @@ func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
 	if err != nil {
 		return err
 	}
+	var seen witness
 	env := probe.Env{UserAgent: "agentpeer-check/" + version}
 	if f.verbose {
-		env.Trace = newTracer(cmd.ErrOrStderr()).print
+		seen.start = time.Now()
+		env.Trace = newTracer(cmd.ErrOrStderr(), &seen).print
 	}
+	receiver, stop, err := f.listen(target.URL)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	env.Receiver = receiver
 	show := newProgress(cmd.ErrOrStderr())
 	defer show.end()
 
@@ -106,7 +118,14 @@ func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
 			break
 		}
 		env.Progress = show.round(n, f.rounds)
-		c.fold(probe.Run(cmd.Context(), env, c.job(n)))
+		seen.begin(n)
+		job := c.job(n)
+		job.Interfaces = true
+		report := probe.Run(cmd.Context(), env, job)
+		c.fold(report)
+		if f.verbose {
+			printAccounts(cmd.ErrOrStderr(), seen.conclude(report.Round))
+		}
 	}
 	show.end()
 	if cmd.Context().Err() != nil {
@@ -114,6 +133,7 @@ func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
 	}
 	res := c.result(time.Now())
 	if f.output == "json" {
+		res.Evidence, res.Exchanges = seen.accounts, seen.exchanges
 		err = printJSON(cmd.OutOrStdout(), res)
 	} else {
 		err = printTable(cmd.OutOrStdout(), res)
@@ -163,6 +183,7 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	var policy trust.Policy
 	t.Fixtures, t.Timing, policy = controllers.Standalone(&probes.Probes)
 	t.Identity = controllers.Identity(probes.TaskIdentity)
+	t.PushReachable = probes.Push.Reachable
 	policy.ConfirmInterval = 0 // rounds are as far apart as --interval says, and each counts
 	if f.wait != 0 {
 		t.Timing.Wait = f.wait

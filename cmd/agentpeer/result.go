@@ -53,6 +53,12 @@ func (c *checked) fold(r probe.Report) {
 			c.card.Warnings = append(c.card.Warnings, string(w))
 		}
 	}
+	c.card.Interfaces = nil
+	for _, in := range r.Interfaces {
+		d := declaredResult{State: string(in.State), Reason: string(in.Reason)}
+		d.Binding, d.ProtocolVersion, d.URL, d.Spoken = in.Interface.Binding, in.Interface.ProtocolVersion, in.Interface.URL.String(), in.Spoken
+		c.card.Interfaces = append(c.card.Interfaces, d)
+	}
 	if r.Interface != nil {
 		c.card.Interface = &interfaceResult{Binding: r.Interface.Binding, ProtocolVersion: r.Interface.ProtocolVersion,
 			URL: r.Interface.URL.String(), Spoken: string(r.WireGeneration)}
@@ -70,6 +76,9 @@ type result struct {
 	Decision     decisionResult     `json:"decision"`
 	// Orphans are tasks that were begun and could be neither finished nor canceled.
 	Orphans []string `json:"orphanedTasks,omitempty"`
+	// Evidence and Exchanges are there with -v.
+	Evidence  []evidence      `json:"evidence,omitempty"`
+	Exchanges []shownExchange `json:"exchanges,omitempty"`
 }
 
 type reachResult struct {
@@ -81,7 +90,15 @@ type reachResult struct {
 type cardResult struct {
 	ClaimsDigest string           `json:"claimsDigest,omitempty"`
 	Interface    *interfaceResult `json:"interface,omitempty"`
-	Warnings     []string         `json:"warnings,omitempty"`
+	// Interfaces that the card declares, the first 8, and what became of each in the last round.
+	Interfaces []declaredResult `json:"interfaces,omitempty"`
+	Warnings   []string         `json:"warnings,omitempty"`
+}
+
+type declaredResult struct {
+	interfaceResult
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"`
 }
 
 type interfaceResult struct {
@@ -164,6 +181,7 @@ func capabilityOf(r trust.Record, o trust.Observation, diverged bool) capability
 
 // asFlags names the flags of this command where the engine names fields of a spec.
 func asFlags(message string) string {
+	message = strings.ReplaceAll(message, "probes.fixtures", "fixtures in the file of --probes")
 	message = strings.ReplaceAll(message, "spec.taskIdentity", "taskIdentity in the file of --probes")
 	return strings.ReplaceAll(message, "spec.allowedOrigins", "--allow-origins")
 }
@@ -207,6 +225,11 @@ func printTable(w io.Writer, r result) error {
 	if i := r.Card.Interface; i != nil {
 		fmt.Fprintf(t, "INTERFACE\t%s, declared %s, spoken %s, %s\n", i.Binding, orDash(i.ProtocolVersion), orDash(i.Spoken), i.URL)
 	}
+	if len(r.Card.Interfaces) > 1 || r.Card.Interface == nil {
+		for _, d := range r.Card.Interfaces {
+			fmt.Fprintf(t, "DECLARED\t%s, %s, %s: %s\n", d.Binding, orDash(d.ProtocolVersion), d.URL, d.words())
+		}
+	}
 	if r.Reachable.Outcome != string(trust.Honored) {
 		fmt.Fprintf(t, "REACHABLE\tno: %s: %s\n", r.Reachable.Reason, r.Reachable.Message)
 	}
@@ -242,6 +265,18 @@ func printTable(w io.Writer, r result) error {
 	d := r.Decision
 	_, err := fmt.Fprintf(w, "\nDECISION  %s (%s), %s, cancel %s, updates by %s\n", d.Path, d.Reason, d.MultiTurn, d.Cancel, d.Updates)
 	return err
+}
+
+// words say what became of an interface.
+func (d declaredResult) words() string {
+	s := d.State
+	if d.Reason != "" {
+		s += " (" + d.Reason + ")"
+	}
+	if d.Spoken != "" {
+		s += ", speaks " + d.Spoken
+	}
+	return s
 }
 
 func orDash(s string) string {

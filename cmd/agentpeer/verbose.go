@@ -18,16 +18,20 @@ type tracer struct {
 	mu    sync.Mutex
 	w     io.Writer
 	start time.Time
+	seen  *witness
 }
 
-func newTracer(w io.Writer) *tracer { return &tracer{w: w, start: time.Now()} }
+func newTracer(w io.Writer, seen *witness) *tracer {
+	return &tracer{w: w, start: seen.start, seen: seen}
+}
 
 // print shows an exchange: > we sent, < the peer sent. Whatever the peer sent is made harmless first.
 func (t *tracer) print(x wire.Exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n> %s %s  (+%s)\n", x.Method, harmless(x.URL), x.Started.Sub(t.start).Round(time.Millisecond))
+	fmt.Fprintf(&b, "\n#%d for %s\n", t.seen.see(x), orDash(x.Question))
+	fmt.Fprintf(&b, "> %s %s  (+%s)\n", x.Method, harmless(x.URL), x.Started.Sub(t.start).Round(time.Millisecond))
 	headers(&b, "> ", x.Request)
 	lines(&b, "> ", x.Body)
 	switch {
@@ -62,12 +66,20 @@ func headers(b *strings.Builder, prefix string, h http.Header) {
 	}
 }
 
+// maxLine is how much of one line is shown on a terminal; JSON has more.
+const maxLine = 4 << 10
+
 func lines(b *strings.Builder, prefix string, raw []byte) {
 	if len(raw) == 0 {
 		return
 	}
 	for line := range strings.Lines(string(raw)) {
-		fmt.Fprintf(b, "%s%s\n", prefix, harmless(strings.TrimRight(line, "\r\n")))
+		line = strings.TrimRight(line, "\r\n")
+		if more := len(line) - maxLine; more > 0 {
+			fmt.Fprintf(b, "%s%s (%d more bytes)\n", prefix, harmless(line[:maxLine]), more)
+			continue
+		}
+		fmt.Fprintf(b, "%s%s\n", prefix, harmless(line))
 	}
 }
 

@@ -107,11 +107,15 @@ func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Obser
 	ctx, cancel := context.WithTimeout(ctx, q.bound(s.timing))
 	defer cancel()
 	before := s.ledger.spent()
+	s.asking.begin(string(q.capability))
 	o = q.ask(ctx, s, a)
 	o.Tasks = s.ledger.spent() - before
 	o.Capability = q.capability
-	if o.Reason == trust.ReasonTaskIdentityUnstable && s.job.Target.Identity == (wire.Identity{}) {
-		o.Message += identityHint
+	if o.Reason == trust.ReasonTaskIdentityUnstable {
+		o.Rule = "design 4.14"
+		if s.job.Target.Identity == (wire.Identity{}) {
+			o.Message += identityHint
+		}
 	}
 	o.Warnings = unique(o.Warnings)
 	return o

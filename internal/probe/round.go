@@ -28,6 +28,7 @@ func Run(ctx context.Context, env Env, job Job) (rep Report) {
 	}
 	defer s.close()
 	r.run(ctx, s)
+	s.asking.begin(ErrandCleanUp)
 	r.orphans = s.cleanUp(ctx)
 	return r.report(s)
 }
@@ -69,12 +70,15 @@ type round struct {
 
 // run is the story of a round: the card, an interface, reachability, and then the questions.
 func (r *round) run(ctx context.Context, s *session) {
+	s.asking.begin(ErrandCard)
 	s.progress("reading the card")
 	// What was asked for and not answered has the reason of Reach.
 	if r.readCard(ctx, s) && r.findInterface(ctx, s) && r.job.Kind == trust.Behavior {
 		r.ask(ctx, s)
 	}
+	s.asking.begin(ErrandInterfaces)
 	r.lookAtInterfaces(ctx, s)
+	s.asking.begin(ErrandConfirm)
 	r.confirm(ctx, s)
 }
 
@@ -100,6 +104,7 @@ func (r *round) readCard(ctx context.Context, s *session) bool {
 
 // findInterface settles on an interface and a dialect and says whether one was reached.
 func (r *round) findInterface(ctx context.Context, s *session) bool {
+	s.asking.begin(ErrandReach)
 	s.progress("reaching the endpoint")
 	ctx, cancel := context.WithTimeout(ctx, reachBound(s.timing))
 	defer cancel()

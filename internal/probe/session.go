@@ -22,6 +22,8 @@ type session struct {
 	ledger *ledger
 	// ids gives tasks their names: wherever a task id is read from an answer it goes through there.
 	ids *identities
+	// asking is what the session is at, for the trace.
+	asking *errand
 	// spoken is the sibling dialect that is known where the declared one is not; empty if none was looked for or found.
 	spoken wire.Generation
 	// retry is the longest that the peer asked us to wait.
@@ -41,6 +43,7 @@ func (s *session) branch(c *wire.Client) *session {
 // open makes the session's client. It opens no connection yet.
 func open(env Env, job Job) (*session, error) {
 	t := job.Target
+	q := &errand{}
 	c, err := wire.NewClient(wire.Options{
 		Allow:       t.Allow,
 		AllowHosts:  t.AllowHosts,
@@ -49,11 +52,12 @@ func open(env Env, job Job) (*session, error) {
 		Limits:      env.Limits,
 		RootCAs:     t.RootCAs,
 		Trace:       env.Trace,
+		Question:    q.name,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to %q: %w", t.Key, err)
 	}
-	return &session{job: job, timing: t.Timing, env: env, client: c, ledger: &ledger{}, ids: &identities{}}, nil
+	return &session{job: job, timing: t.Timing, env: env, client: c, ledger: &ledger{}, ids: &identities{}, asking: q}, nil
 }
 
 func (s *session) close() { s.client.Close() }

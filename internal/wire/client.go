@@ -28,6 +28,8 @@ type Options struct {
 	RootCAs []byte
 	// Trace, if set, is told of every exchange. It may be called from several goroutines.
 	Trace func(Exchange)
+	// Question, if set, names what a request is for as it is sent, for the trace.
+	Question func() string
 }
 
 // Client talks to one peer. Safe for concurrent use; Close when the round is over.
@@ -36,13 +38,14 @@ type Client struct{ impl *client }
 type client struct {
 	transport *http.Transport
 	// http2 speaks nothing else, without TLS too; gRPC needs it.
-	http2  *http.Transport
-	guard  *guard
-	roots  *x509.CertPool
-	secret *secret
-	agent  string
-	limits Limits
-	trace  func(Exchange)
+	http2    *http.Transport
+	guard    *guard
+	roots    *x509.CertPool
+	secret   *secret
+	agent    string
+	limits   Limits
+	trace    func(Exchange)
+	question func() string
 }
 
 // NewClient makes a client with its own connection pool. It opens nothing yet, and costs little enough to be done for
@@ -61,7 +64,7 @@ func NewClient(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{guard: g, roots: roots, secret: s, agent: o.UserAgent, limits: o.Limits.withDefaults(), trace: o.Trace}
+	c := &client{guard: g, roots: roots, secret: s, agent: o.UserAgent, limits: o.Limits.withDefaults(), trace: o.Trace, question: o.Question}
 	if c.agent == "" {
 		c.agent = "agentpeer"
 	}

@@ -10,6 +10,8 @@ import (
 // Exchange is one request and its answer, for `agentpeer check -v`. Bodies are capped and not sanitised: print them
 // only through a sanitiser. Credentials are taken out of the request, and blotted out where a peer sends them back.
 type Exchange struct {
+	// Question that it was asked for, as Options.Question named it; empty if nothing did.
+	Question string
 	Started  time.Time
 	Method   string
 	URL      string
@@ -51,6 +53,9 @@ func (c *client) newRecord(req *http.Request, body []byte) *record {
 		return nil
 	}
 	r := &record{secret: c.secret, trace: c.trace}
+	if c.question != nil {
+		r.Question = c.question()
+	}
 	r.Started, r.Method, r.URL = time.Now(), req.Method, req.URL.String()
 	r.Request = req.Header.Clone()
 	for _, h := range []string{c.secret.header, "Authorization", "Cookie", "Proxy-Authorization", "Idempotency-Key"} {
