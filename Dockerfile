@@ -7,8 +7,8 @@ RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH VERSION=dev
 RUN export GOOS=$TARGETOS GOARCH=$TARGETARCH && \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/manager ./cmd && \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/agentpeer ./cmd/agentpeer
+    go build -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=$VERSION" -o /out/manager ./cmd && \
+    go build -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=$VERSION" -o /out/agentpeer ./cmd/agentpeer
 
 FROM gcr.io/distroless/static:nonroot
 COPY --from=build /out/manager /out/agentpeer /

@@ -31,8 +31,8 @@ WITH_ASSETS = assets=$$($(DEVCLUSTER)); export KUBEBUILDER_ASSETS="$$assets";
 
 .PHONY: build
 build: ## Build the operator and the agentpeer command into bin/.
-	go build -ldflags "-X main.version=$(VERSION)" -o $(BIN)/manager ./cmd
-	go build -ldflags "-X main.version=$(VERSION)" -o $(BIN)/agentpeer ./cmd/agentpeer
+	go build -tags grpcnotrace -ldflags "-X main.version=$(VERSION)" -o $(BIN)/manager ./cmd
+	go build -tags grpcnotrace -ldflags "-X main.version=$(VERSION)" -o $(BIN)/agentpeer ./cmd/agentpeer
 
 .PHONY: run
 run: ## Run the operator here against the cluster of your kubeconfig (ARGS="--help" for its flags).
