@@ -60,6 +60,10 @@ func frame(x *exchange) trust.Observation {
 	case !c.works:
 		return unlearned(o, c.reason, x.one.text+"; the single-shot control failed too: "+c.text)
 	}
+	if again := judgeControl(x.lastControl); x.lastControl != nil && !again.works {
+		o.ControlFailed = true
+		return unlearned(o, again.reason, x.one.text+"; the single-shot control worked once and then failed too: "+again.text)
+	}
 	o.Message = x.one.text
 	return diverged(o, x.one.reason, x.one.basis, x.one.rule, x.one.text+"; again on a second stream, while single-shot "+c.text)
 }

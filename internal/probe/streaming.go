@@ -15,9 +15,11 @@ import (
 type exchange struct {
 	first, second *tape
 	control       *tape
+	// lastControl is the control asked once more, after two streams that a failing agent could have sent.
+	lastControl *tape
 	// sights of the two streams.
 	one, two sight
-	// paired: one stream and one control were all that was asked for (Job.Pairs).
+	// paired: one stream, and beside it a control or none, was all that was asked for (Job.Pairs).
 	paired bool
 	// resubscribed: a cut stream could be picked up again.
 	resubscribed bool
@@ -50,6 +52,9 @@ func (s *session) observeStreaming(ctx context.Context, deep, framed bool) *exch
 		}
 		x.second = s.probeStream(ctx, s.rpc, f, false)
 		x.two = judgeStream(x.second, s.timing)
+		if x.two.sort == bad && !x.one.unexcused && judgeControl(x.control).works {
+			x.lastControl = s.probeControl(ctx, f)
+		}
 	case refused:
 		s.frameRefusal(ctx, x, f)
 	default:

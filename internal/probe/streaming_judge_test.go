@@ -231,6 +231,8 @@ func TestCaseRulesErrorBeforeTheFirstEvent(t *testing.T) {
 
 func TestCaseRulesFrame(t *testing.T) {
 	badOne := saw(bad, trust.ReasonStreamEmpty, "C03", "empty").on(lifecycle.Card)
+	hidOne := saw(bad, trust.ReasonStreamClosedWithoutTerminalState, "C01", "hidden").on(lifecycle.Protocol)
+	hidOne.unexcused = true
 	goodOne := saw(good, trust.ReasonHonored, "", "fine")
 	unsureOne := saw(unsure, trust.ReasonStreamInterrupted, "", "cut")
 	no := saw(refused, trust.ReasonStreamingRefused, "C25", "no").on(lifecycle.Card)
@@ -243,11 +245,17 @@ func TestCaseRulesFrame(t *testing.T) {
 		pair      *trust.Pair
 		confirmed bool
 	}{
-		"good":                                   {exchange{one: goodOne}, trust.Honored, trust.ReasonHonored, nil, false},
-		"good beside a control that works":       {exchange{one: goodOne, control: works}, trust.Honored, trust.ReasonHonored, &trust.Pair{}, false},
-		"good beside a control that fails":       {exchange{one: goodOne, control: fails}, trust.Honored, trust.ReasonHonored, &trust.Pair{ControlFailed: true}, false},
-		"bad twice, the control works":           {exchange{one: badOne, control: works, second: works, two: badOne}, trust.Diverged, trust.ReasonStreamEmpty, &trust.Pair{StreamFailed: true}, false},
-		"bad twice, the control fails":           {exchange{one: badOne, control: fails, second: works, two: badOne}, trust.Inconclusive, trust.ReasonAgentFailing, &trust.Pair{StreamFailed: true, ControlFailed: true}, false},
+		"good":                             {exchange{one: goodOne}, trust.Honored, trust.ReasonHonored, nil, false},
+		"good beside a control that works": {exchange{one: goodOne, control: works}, trust.Honored, trust.ReasonHonored, &trust.Pair{}, false},
+		"good beside a control that fails": {exchange{one: goodOne, control: fails}, trust.Honored, trust.ReasonHonored, &trust.Pair{ControlFailed: true}, false},
+		"bad twice, the control works":     {exchange{one: badOne, control: works, second: works, two: badOne}, trust.Diverged, trust.ReasonStreamEmpty, &trust.Pair{StreamFailed: true}, false},
+		"bad twice, the control fails":     {exchange{one: badOne, control: fails, second: works, two: badOne}, trust.Inconclusive, trust.ReasonAgentFailing, &trust.Pair{StreamFailed: true, ControlFailed: true}, false},
+		"empty twice, the control works at first": {exchange{one: badOne, control: works, second: works, two: badOne, lastControl: fails},
+			trust.Inconclusive, trust.ReasonAgentFailing, &trust.Pair{StreamFailed: true}, false},
+		"hides its work twice": {exchange{one: hidOne, control: works, second: works, two: hidOne},
+			trust.Diverged, trust.ReasonStreamClosedWithoutTerminalState, &trust.Pair{StreamFailed: true, Unexcused: true}, false},
+		"hides its work, watched alone": {exchange{one: hidOne, paired: true}, trust.Inconclusive, trust.ReasonStreamIntermittent,
+			&trust.Pair{StreamFailed: true, Unexcused: true, Alone: true}, false},
 		"bad, then good":                         {exchange{one: badOne, control: works, second: works, two: goodOne}, trust.Inconclusive, trust.ReasonStreamIntermittent, &trust.Pair{StreamFailed: true}, false},
 		"bad, then unsure":                       {exchange{one: badOne, control: works, second: works, two: unsureOne}, trust.Inconclusive, trust.ReasonStreamInterrupted, &trust.Pair{StreamFailed: true}, false},
 		"bad, then refused":                      {exchange{one: badOne, control: works, second: works, two: no}, trust.Diverged, trust.ReasonStreamEmpty, &trust.Pair{StreamFailed: true}, false},

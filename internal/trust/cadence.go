@@ -13,10 +13,10 @@ func (f *fold) gap(rec *Record) time.Duration {
 		return cadence
 	case rec.LastReason == ReasonNoFixture, rec.LastReason == ReasonNoCredentials:
 		return cadence
-	case rec.suspected(p, f.at):
-		return f.confirm(rec)
 	case rec.Pairs.undecided():
 		return confirm
+	case rec.suspected(p, f.at):
+		return f.confirm(rec)
 	case rec.LastOutcome == Honored, rec.LastOutcome == Diverged:
 		return cadence
 	case rec.State == Trusted:

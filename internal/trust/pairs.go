@@ -60,7 +60,7 @@ const (
 func (p Pairs) open() bool { return !p.Since.IsZero() }
 
 // undecided tells whether more pairs are wanted soon.
-func (p Pairs) undecided() bool { return p.open() && (p.Alone || p.Score > scoreQuiet) }
+func (p Pairs) undecided() bool { return p.open() && p.Score > scoreQuiet }
 
 // decides is the score at which the comparison has decided against the stream.
 func (p Pairs) decides() int {
@@ -98,7 +98,8 @@ func (p *Pairs) add(pair Pair) {
 }
 
 // compare starts, feeds and drops the comparison. It starts where a stream was seen both to fail and to work, within a
-// round or from one round to the next, and is dropped a day after the last pair that told the two apart, or after twelve
+// round or from one round to the next, and where one failed that the failing of an agent known to be flaky would excuse; it is
+// dropped a day after the last pair that told the two apart, or after twelve
 // good pairs at its start. A pair soon after another (again) does not count.
 func (f *fold) compare(rec *Record, obs Observation, again bool) {
 	if rec.Capability != Streaming || rec.State == Demoted {
@@ -110,7 +111,8 @@ func (f *fold) compare(rec *Record, obs Observation, again bool) {
 	}
 	if !p.open() {
 		mixed := obs.Outcome == Honored && rec.contradictions(1, f.at) > 0
-		if mixed || obs.Reason == ReasonStreamIntermittent {
+		excused := obs.Outcome == Diverged && !obs.unexcused() && f.next.flaky(rec)
+		if mixed || excused || obs.Reason == ReasonStreamIntermittent {
 			f.begin(rec, mixed && rec.Recent[0].Unexcused || obs.unexcused())
 		}
 		return

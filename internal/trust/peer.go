@@ -144,7 +144,7 @@ type Pairs struct {
 	Since time.Time
 	// LastDiscordant is when one path last failed and the other worked; a day later the comparison is dropped.
 	LastDiscordant time.Time
-	// Score is the evidence against the stream in hundredths of a nat (pairs.go); ScoreDemotes and more demotes.
+	// Score is the evidence against the stream in hundredths of a nat (pairs.go).
 	Score         int
 	StreamOnly    int // stream failed, control worked
 	ControlOnly   int // control failed, stream worked

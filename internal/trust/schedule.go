@@ -15,6 +15,7 @@ func Schedule(p Peer, in PlanInput, now time.Time) Plan {
 		return Plan{}
 	}
 	s := scheduler{PlanInput: in, peer: p, now: now, control: controlDue(p)}
+	s.streaming = s.record(Streaming)
 	behavior := s.behavior()
 	if in.Requested {
 		behavior = s.requested(behavior)
@@ -37,6 +38,10 @@ type scheduler struct {
 	peer    Peer
 	now     time.Time
 	control bool
+	// streaming is the record of Streaming, as good as never probed if there is none.
+	streaming *Record
+	// owed is what the next rescue of other trust costs; pairs leave it that much.
+	owed int
 }
 
 // candidate is a capability that could be asked.
@@ -50,6 +55,10 @@ type candidate struct {
 	// urgent puts it first and opens more of the budget to it: a contradiction or a demotion to confirm, or trust
 	// about to run out.
 	urgent bool
+	// doubted: a contradiction or a demotion is to be confirmed, or pairs are compared.
+	doubted bool
+	// rescued: less than a third of its trust is left.
+	rescued bool
 	// alone is worth a round; what has no fixture only joins one.
 	alone bool
 	// spare can wait: it leaves room in the budget for what cannot, and stands back while pairs are compared.
@@ -64,6 +73,7 @@ func (s *scheduler) behavior() Plan {
 		return Plan{Reason: reason}
 	}
 	all := s.candidates()
+	s.owed = owed(all)
 	lead, at, ok := s.lead(all)
 	switch {
 	case ok:
@@ -92,7 +102,7 @@ func (s *scheduler) lead(all []candidate) (lead candidate, at time.Time, ok bool
 		}
 		when, ever := s.affordable(c, start)
 		if rescue := c; c.payer == renewals && !c.rescue.IsZero() {
-			rescue.payer, rescue.spare = rescues, false
+			rescue.payer, rescue.spare = s.rescuer(c), false
 			if sooner, can := s.affordable(rescue, later(start, c.rescue)); can && (!ever || sooner.Before(when)) {
 				c, when, ever = rescue, sooner, true
 			}
@@ -110,9 +120,24 @@ func (s *scheduler) lead(all []candidate) (lead candidate, at time.Time, ok bool
 	return lead, at, ok
 }
 
-// affordable is when the budget has room for a candidate, from start or now on.
+// affordable is when the budget has room for a candidate, from start or now on. Pairs leave room for the next trust that is
+// about to run out: a comparison may last for days.
 func (s *scheduler) affordable(c candidate, start time.Time) (time.Time, bool) {
-	return s.peer.Rounds.affordable(c.cost, s.room(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
+	cost := c.cost
+	if c.capability == Streaming && !c.rescued && s.comparing() {
+		cost += s.owed
+	}
+	return s.peer.Rounds.affordable(cost, s.room(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
+}
+
+// owed is the cost of the most urgent rescue of anything but Streaming; zero if there is none.
+func owed(all []candidate) int {
+	for _, c := range all {
+		if c.rescued && c.capability != Streaming {
+			return c.cost
+		}
+	}
+	return 0
 }
 
 // requested plans a round that was asked for, now, out of its third; if that is spent, when it next allows.
@@ -157,8 +182,7 @@ func (s *scheduler) plan(lead candidate, due []candidate, at time.Time, reason R
 	}
 	slices.Sort(plan.Ask)
 	if slices.Contains(plan.Ask, Streaming) {
-		rec, _ := s.peer.find(Streaming)
-		plan.Control, plan.Pairs = s.control, rec.Pairs.open()
+		plan.Control, plan.Pairs = s.control, s.streaming.Pairs.open()
 	}
 	return plan
 }
@@ -173,8 +197,7 @@ func (s *scheduler) room(c candidate) int {
 
 // comparing tells whether pairs are wanted: every task goes to them that can be spared.
 func (s *scheduler) comparing() bool {
-	rec, _ := s.peer.find(Streaming)
-	return rec.Pairs.undecided()
+	return s.streaming.Pairs.undecided()
 }
 
 // firstSight is the first behaviour round of a peer. It asks Streaming alone, which is what a path is decided by, so that a
@@ -202,7 +225,8 @@ func (s *scheduler) held() Reason {
 func (s *scheduler) candidates() []candidate {
 	var out []candidate
 	for name, cost := range s.Cost {
-		rec, known := s.peer.find(name)
+		rec := s.record(name)
+		known := rec.Capability != ""
 		if known && !rec.owed() {
 			continue
 		}
@@ -219,11 +243,13 @@ func (s *scheduler) candidates() []candidate {
 		if rec.State == Trusted {
 			c.rescue = rescue
 		}
+		c.doubted = known && (rec.State == Demoted || rec.suspected(s.Policy, s.now) || rec.Pairs.undecided())
+		c.rescued = rec.State == Trusted && short
 		switch {
-		case known && (rec.State == Demoted || rec.suspected(s.Policy, s.now) || rec.Pairs.undecided()):
+		case c.doubted:
 			c.payer = confirmations
-		case rec.State == Trusted && short:
-			c.payer = rescues
+		case c.rescued:
+			c.payer = s.rescuer(c)
 		}
 		c.urgent = c.payer != renewals || s.firstSight(name)
 		c.spare = name != Streaming && !c.urgent && !short
@@ -236,6 +262,16 @@ func (s *scheduler) candidates() []candidate {
 	}
 	sortCandidates(out)
 	return out
+}
+
+// rescuer is who pays for a rescue. The path that callers take hangs on Streaming, whose trust is short: it may use the whole, as
+// may what has less than a sixth of its time left, and all where pairs would else take it.
+func (s *scheduler) rescuer(c candidate) share {
+	last := c.deadline.Add(-s.Policy.Trust(c.capability) / 6)
+	if c.capability == Streaming || s.comparing() || !last.After(s.now) {
+		return confirmations
+	}
+	return rescues
 }
 
 // sortCandidates puts what is urgent first, then what has least time.
@@ -265,7 +301,7 @@ func (s *scheduler) due(all []candidate, at time.Time) []candidate {
 	var out []candidate
 	for _, c := range all {
 		// What is to be confirmed is never asked early: two contradictions seconds apart are one incident seen twice.
-		if c.payer == confirmations && c.due.After(later(at, s.now)) {
+		if c.doubted && c.due.After(later(at, s.now)) {
 			continue
 		}
 		if !c.due.After(limit) {
@@ -325,7 +361,7 @@ func (s *scheduler) cheap() Plan {
 
 // jittered is when a capability is due, moved by up to a twentieth of its gap either way; later only where one look is to
 // be independent of the one before.
-func (s *scheduler) jittered(rec Record) time.Time {
+func (s *scheduler) jittered(rec *Record) time.Time {
 	if rec.NextProbe.IsZero() {
 		return rec.NextProbe
 	}
@@ -377,6 +413,14 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// record looks a record up; without one, what is returned is as good as never probed.
+func (s *scheduler) record(c Capability) *Record {
+	if rec := s.peer.record(c); rec != nil {
+		return rec
+	}
+	return &Record{}
 }
 
 // find looks a record up; without one, what is returned is as good as never probed.

@@ -72,8 +72,14 @@ func (a *agent) streaming(planned, pairs bool) (Observation, int) {
 		obs.Reason = ReasonStreamIntermittent
 	case control:
 		obs.Reason = ReasonAgentFailing
+	case !a.hides && a.chance(a.pathFails): // the control once more
+		obs.Reason, obs.ControlFailed = ReasonAgentFailing, true
+		return obs, 4
 	default:
 		obs.Outcome, obs.Reason, obs.Basis = Diverged, ReasonStreamEmpty, lifecycle.Card
+		if !a.hides {
+			return obs, 4
+		}
 	}
 	return obs, 3
 }
@@ -101,7 +107,7 @@ type spending struct {
 
 // worst and real are the cost in tasks of each question: at worst, and when all goes well and tasks are shared.
 var (
-	worst = map[Capability]int{Streaming: 3, TaskRetrieval: 1, Cancellation: 1, Continuation: 3, Lifecycle: 1,
+	worst = map[Capability]int{Streaming: 4, TaskRetrieval: 1, Cancellation: 1, Continuation: 3, Lifecycle: 1,
 		PushNotifications: 2, InputModes: 2, Resubscription: 1, ExtendedAgentCard: 0}
 	real = map[Capability]int{Cancellation: 1, Continuation: 2, PushNotifications: 1, InputModes: 1, Resubscription: 1}
 )
