@@ -50,6 +50,8 @@ type options struct {
 	roundsPerOrigin              int
 	shutdownTimeout              time.Duration
 	qps                          float64
+	callbackURL, callbackAddress string
+	callbackPeers                string
 	showVersion                  bool
 	zap                          zap.Options
 }
@@ -93,6 +95,11 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second,
 		"How long to wait on SIGTERM for rounds to cancel the tasks they began. The lease is released after that.")
 	f.Float64Var(&o.qps, "kube-api-qps", 100, "Requests a second to the API server; bursts may be twice that.")
+	f.StringVar(&o.callbackURL, "callback-url", "",
+		"URL under which agents reach the webhook receiver, https if agents are outside; empty: push notifications are not judged.")
+	f.StringVar(&o.callbackAddress, "callback-bind-address", ":8083", "Address of the webhook receiver, which listens only if --callback-url is set.")
+	f.StringVar(&o.callbackPeers, "callback-peers", "",
+		"DNS name that has the addresses of all replicas, to pass webhooks on to the one that asked for them; POD_IP is the replica's own.")
 	f.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 	o.zap.BindFlags(f)
 }
@@ -128,8 +135,20 @@ func run(ctx context.Context, kubeconfig *rest.Config, o options) error {
 	if err != nil {
 		return err
 	}
+	env := probe.Env{UserAgent: "agentpeer-operator/" + strings.TrimPrefix(versionText(), "agentpeer-operator ")}
+	receiver, err := newReceiver(o, metrics.Registry)
+	if err != nil {
+		return err
+	}
+	if receiver != nil {
+		defer func() { _ = receiver.Close() }()
+		if err := mgr.Add(receiver); err != nil {
+			return fmt.Errorf("adding the webhook receiver: %w", err)
+		}
+		env.Receiver = receiver
+	}
 	runner := probe.NewRunner(probe.RunnerOptions{
-		Env:         probe.Env{UserAgent: "agentpeer-operator/" + strings.TrimPrefix(versionText(), "agentpeer-operator ")},
+		Env:         env,
 		Rounds:      o.concurrentRounds,
 		PerOrigin:   o.roundsPerOrigin,
 		StopTimeout: o.shutdownTimeout,
@@ -146,6 +165,7 @@ func run(ctx context.Context, kubeconfig *rest.Config, o options) error {
 		Config:   config,
 		Allow:    allow,
 		Metrics:  controllers.NewMetrics(metrics.Registry),
+		Webhooks: receiver != nil,
 	}
 	if err := reconciler.SetupWithManager(mgr, controllers.SetupOptions{Concurrent: o.concurrentReconciles}); err != nil {
 		return fmt.Errorf("setting up the AgentPeer controller: %w", err)

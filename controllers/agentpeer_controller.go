@@ -49,6 +49,8 @@ type AgentPeerReconciler struct {
 	Allow []netip.Prefix
 	// Metrics to count in.
 	Metrics *Metrics
+	// Webhooks says that rounds have a receiver of webhooks, so that PushNotifications can be asked.
+	Webhooks bool
 	// Clock is the wall clock if nil.
 	Clock clock.PassiveClock
 
@@ -134,6 +136,7 @@ func (r *AgentPeerReconciler) gather(ctx context.Context, peer *trustv1alpha1.Ag
 		settings:  effective(&peer.Spec, r.Config),
 		known:     mem.over(readMemory(&peer.Status)),
 		questions: r.questions,
+		webhooks:  r.Webhooks,
 		since:     mem.since,
 		now:       r.Clock.Now(),
 	}
@@ -257,6 +260,7 @@ func (r *AgentPeerReconciler) job(f facts, v verdict, mem *remembered) probe.Job
 		Doubt:       trust.Doubt(v.known, f.settings.policy(), f.now),
 
 		RefusedModes: trust.RefusedModes(v.known),
+		DeliveredTo:  trust.DeliveredTo(v.known),
 	}
 }
 

@@ -28,6 +28,8 @@ type facts struct {
 	withheld trust.Reason
 	// questions that can be asked, and what they cost.
 	questions questions
+	// webhooks can be received.
+	webhooks bool
 	// since is when this process first saw the object.
 	since time.Time
 	now   time.Time
@@ -161,6 +163,8 @@ func askable(f facts) map[trust.Capability]bool {
 			out[c] = f.peer.Spec.Probes.Fixtures.LongRunning != nil
 		case trust.Resubscription:
 			out[c] = f.peer.Spec.Probes.Fixtures.LongRunning != nil && f.known.Claims.Declared[trust.Streaming] == trust.Declared
+		case trust.PushNotifications:
+			out[c] = f.webhooks
 		case trust.ExtendedAgentCard:
 			out[c] = f.peer.Spec.Auth != nil
 		case trust.Continuation:

@@ -157,6 +157,7 @@ func readRecord(c *trustv1alpha1.CapabilityStatus) trust.Record {
 		Relapsed:     c.Relapsed,
 		GoodSince:    readTime(c.GoodSinceTime),
 		RefusedModes: slices.Clone(c.RefusedInputModes),
+		DeliveredTo:  c.DeliveredTo,
 	}
 	if r.LastOutcome != "" && r.LastReason == "" {
 		r.LastReason = r.Reason
@@ -194,6 +195,7 @@ func writeRecord(r trust.Record) trustv1alpha1.CapabilityStatus {
 		CleanRounds:        count(r.Clean, 1_000_000),
 		Relapsed:           r.Relapsed,
 		GoodSinceTime:      writeTime(r.GoodSince),
+		DeliveredTo:        cut(r.DeliveredTo, 64),
 		RefusedInputModes:  cutAll(r.RefusedModes, trustv1alpha1.MaxRefusedInputModes, trustv1alpha1.MaxMediaTypeLength),
 	}
 	if c.State == "" {

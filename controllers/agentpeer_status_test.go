@@ -136,6 +136,9 @@ func drawRecord(t *rapid.T, name trust.Capability) trust.Record {
 	if r.LastOutcome = rapid.SampledFrom([]trust.Outcome{"", trust.Honored, trust.Diverged, trust.Inconclusive}).Draw(t, "outcome"); r.LastOutcome != "" {
 		r.LastReason = drawReason.Filter(func(r trust.Reason) bool { return r != "" }).Draw(t, "last reason")
 	}
+	if name == trust.PushNotifications && rapid.Bool().Draw(t, "delivered") {
+		r.DeliveredTo = "0123456789abcdef"
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "warnings") {
 		r.Warnings = append(r.Warnings, trust.ReasonStreamInterrupted)
 	}

@@ -57,6 +57,8 @@ func (r resolver) resolve(ctx context.Context, peer *trustv1alpha1.AgentPeer) (p
 		Allow:    r.allow,
 		Timing:   r.timing,
 		Fixtures: fixtures(&peer.Spec.Probes),
+
+		PushReachable: peer.Spec.Probes.Push.Reachable,
 	}
 	for _, origin := range peer.Spec.AllowedOrigins {
 		t.AllowedOrigins = append(t.AllowedOrigins, string(origin))

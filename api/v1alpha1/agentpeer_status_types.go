@@ -246,6 +246,13 @@ type CapabilityStatus struct {
 	// +optional
 	Recent []RecentOutcome `json:"recent,omitempty"`
 
+	// deliveredTo names the webhook receiver of the operator that the agent called last (PushNotifications only), as a hash
+	// of its URL: an agent that called before and falls silent has no excuse.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._:-]+$`
+	// +optional
+	DeliveredTo string `json:"deliveredTo,omitempty"`
+
 	// demotions so far, shrinking with good conduct. Each doubles the least time of the next.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000

@@ -27,6 +27,20 @@ type Probes struct {
 	// fixtures are messages that bring the agent into states which an ordinary message does not.
 	// +optional
 	Fixtures Fixtures `json:"fixtures,omitzero"`
+
+	// push says what is known of the way from the agent to the operator's webhooks.
+	// +optional
+	Push PushProbe `json:"push,omitzero"`
+}
+
+// PushProbe sets how push notifications are judged.
+type PushProbe struct {
+	// reachable says that the agent can reach the operator's webhooks, whose URL the operator's administrator set. An agent
+	// that accepts a webhook and never calls it is then demoted. Default false: such silence is not held against the agent,
+	// because agents are advised to block private addresses, unless the URL is on the internet or the agent called it
+	// before.
+	// +optional
+	Reachable bool `json:"reachable,omitempty"`
 }
 
 // ReachabilityProbe sets the cheap rounds.

@@ -44,6 +44,8 @@ type checkFlags struct {
 	origins   []string
 	tokenFile string
 	caFile    string
+
+	callbackListen, callbackURL string
 }
 
 func newCheck() *cobra.Command {
@@ -85,6 +87,8 @@ does not count.`,
 	fl.StringSliceVar(&f.origins, "allow-origins", nil, "other origins that the card's interfaces may use, such as https://api.example.com")
 	fl.StringVar(&f.tokenFile, "bearer-token-file", "", "file with a bearer token to send to the URL's origin; - reads standard input")
 	fl.StringVar(&f.caFile, "ca-file", "", "file with certificates in PEM to trust besides the system's")
+	fl.StringVar(&f.callbackListen, "callback-listen", "", "address to take webhooks on (default: any port of loopback for an agent on loopback, else none)")
+	fl.StringVar(&f.callbackURL, "callback-url", "", "URL under which the agent reaches --callback-listen")
 	return cmd
 }
 
@@ -99,6 +103,12 @@ func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
 		seen.start = time.Now()
 		env.Trace = newTracer(cmd.ErrOrStderr(), &seen).print
 	}
+	receiver, stop, err := f.listen(target.URL)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	env.Receiver = receiver
 	show := newProgress(cmd.ErrOrStderr())
 	defer show.end()
 
@@ -173,6 +183,7 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	var policy trust.Policy
 	t.Fixtures, t.Timing, policy = controllers.Standalone(&probes.Probes)
 	t.Identity = controllers.Identity(probes.TaskIdentity)
+	t.PushReachable = probes.Push.Reachable
 	policy.ConfirmInterval = 0 // rounds are as far apart as --interval says, and each counts
 	if f.wait != 0 {
 		t.Timing.Wait = f.wait

@@ -190,3 +190,36 @@ func TestAnInterruptedCheckSaysSoAndReportsWhatItHas(t *testing.T) {
 	}
 	decoded(t, out.String())
 }
+
+// A peer on this machine can call us without a flag; one that lies is found out where the user says that it can.
+func TestPushIsJudgedAgainstAPeerOnThisMachine(t *testing.T) {
+	honest := agent.New(agent.Is("push")).Start(t)
+	code, out, errs := checks(t, honest, "-o", "json")
+	if push := find(decoded(t, out), trust.PushNotifications); push.Outcome != string(trust.Honored) || code != exitHonored {
+		t.Errorf("code %d, %+v\n%s", code, push, errs)
+	}
+
+	file := filepath.Join(t.TempDir(), "probes.yaml")
+	if err := os.WriteFile(file, []byte("push: {reachable: true}\nbehavior: {taskTimeout: 3s, firstEventTimeout: 3s, idleTimeout: 3s}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Refusing needs no patience: its word counts at once.
+	code, out, _ = checks(t, agent.New(agent.Is("push-unknown")).Start(t), "--probes", file, "-o", "json")
+	if push := find(decoded(t, out), trust.PushNotifications); push.Reason != string(trust.ReasonPushConfigRefused) || code != exitDiverged {
+		t.Errorf("code %d, %+v", code, push)
+	}
+
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"--callback-listen", []string{"https://planner.example.com", "--callback-url", "https://here.example.com/"}},
+		{"--callback-url", []string{honest, "--callback-listen", ":0"}},
+		{"--callback-url", []string{honest, "--callback-listen", ":0", "--callback-url", "here"}},
+		{"--callback-listen", []string{honest, "--callback-listen", "nowhere"}},
+	} {
+		if code, _, errs := checks(t, c.args...); code != exitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: code %d, %q", c.args, code, errs)
+		}
+	}
+}

@@ -28,7 +28,8 @@ type checked struct {
 // job of round n: every question, whatever its cadence in a cluster.
 func (c *checked) job(n int64) probe.Job {
 	return probe.Job{Target: c.target, Generation: 1, Round: n, Kind: trust.Behavior, CardAndTask: true, Ask: probe.Questions(), Control: true,
-		KnownDigest: c.peer.Claims.Digest, Doubt: trust.Doubt(c.peer, c.policy, time.Now()), RefusedModes: trust.RefusedModes(c.peer)}
+		KnownDigest: c.peer.Claims.Digest, Doubt: trust.Doubt(c.peer, c.policy, time.Now()), RefusedModes: trust.RefusedModes(c.peer),
+		DeliveredTo: trust.DeliveredTo(c.peer)}
 }
 
 func (c *checked) fold(r probe.Report) {
@@ -206,7 +207,7 @@ func (r result) exitCode() int {
 // notAsked: nobody configured what the question needs, or the card does not declare what it is about.
 func notAsked(reason string) bool {
 	switch trust.Reason(reason) {
-	case trust.ReasonNoFixture, trust.ReasonNoCredentials, trust.ReasonNotDeclared:
+	case trust.ReasonNoFixture, trust.ReasonNoCredentials, trust.ReasonNotDeclared, trust.ReasonPushReceiverMissing:
 		return true
 	}
 	return false

@@ -81,6 +81,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PartApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Probes"):
 		return &apiv1alpha1.ProbesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PushProbe"):
+		return &apiv1alpha1.PushProbeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ReachabilityProbe"):
 		return &apiv1alpha1.ReachabilityProbeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecentOutcome"):

@@ -206,6 +206,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: declared
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Declaration
+    - name: deliveredTo
+      type:
+        scalar: string
     - name: demotedUntil
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -652,9 +655,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Message
+    - name: push
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.PushProbe
     - name: reachability
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReachabilityProbe
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.PushProbe
+  map:
+    fields:
+    - name: reachable
+      type:
+        scalar: boolean
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.ReachabilityMode
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.ReachabilityProbe

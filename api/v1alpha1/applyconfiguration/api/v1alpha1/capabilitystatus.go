@@ -59,6 +59,9 @@ type CapabilityStatusApplyConfiguration struct {
 	// recent conclusive outcomes, newest first. Equal neighbours are folded into one entry with a count; contradictions
 	// are not folded. It stands for at most 10 outcomes.
 	Recent []RecentOutcomeApplyConfiguration `json:"recent,omitempty"`
+	// deliveredTo names the webhook receiver of the operator that the agent called last (PushNotifications only), as a hash
+	// of its URL: an agent that called before and falls silent has no excuse.
+	DeliveredTo *string `json:"deliveredTo,omitempty"`
 	// demotions so far, shrinking with good conduct. Each doubles the least time of the next.
 	Demotions *int32 `json:"demotions,omitempty"`
 	// demotedUntil is the earliest time at which the demotion can be lifted.
@@ -233,6 +236,14 @@ func (b *CapabilityStatusApplyConfiguration) WithRecent(values ...*RecentOutcome
 		}
 		b.Recent = append(b.Recent, *values[i])
 	}
+	return b
+}
+
+// WithDeliveredTo sets the DeliveredTo field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DeliveredTo field is set to the value of the last call.
+func (b *CapabilityStatusApplyConfiguration) WithDeliveredTo(value string) *CapabilityStatusApplyConfiguration {
+	b.DeliveredTo = &value
 	return b
 }
 

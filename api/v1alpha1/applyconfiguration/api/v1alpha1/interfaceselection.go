@@ -14,7 +14,7 @@ import (
 //
 // InterfaceSelection narrows the choice of interface.
 type InterfaceSelectionApplyConfiguration struct {
-	// binding to use. Only JSONRPC is spoken so far. Unset: any that is spoken.
+	// binding to use: JSONRPC, HTTP+JSON or GRPC. Unset: any of them, in the order of the card.
 	Binding *string `json:"binding,omitempty"`
 	// protocolVersion to use, such as "1.0" or "0.3" (in quotes, or YAML reads a number). Unset: the newest that is
 	// spoken.

@@ -20,6 +20,8 @@ type ProbesApplyConfiguration struct {
 	Message *MessageApplyConfiguration `json:"message,omitempty"`
 	// fixtures are messages that bring the agent into states which an ordinary message does not.
 	Fixtures *FixturesApplyConfiguration `json:"fixtures,omitempty"`
+	// push says what is known of the way from the agent to the operator's webhooks.
+	Push *PushProbeApplyConfiguration `json:"push,omitempty"`
 }
 
 // ProbesApplyConfiguration constructs a declarative configuration of the Probes type for use with
@@ -57,5 +59,13 @@ func (b *ProbesApplyConfiguration) WithMessage(value *MessageApplyConfiguration)
 // If called multiple times, the Fixtures field is set to the value of the last call.
 func (b *ProbesApplyConfiguration) WithFixtures(value *FixturesApplyConfiguration) *ProbesApplyConfiguration {
 	b.Fixtures = value
+	return b
+}
+
+// WithPush sets the Push field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Push field is set to the value of the last call.
+func (b *ProbesApplyConfiguration) WithPush(value *PushProbeApplyConfiguration) *ProbesApplyConfiguration {
+	b.Push = value
 	return b
 }
