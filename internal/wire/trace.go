@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"time"
@@ -80,9 +81,21 @@ func (r *record) trailer(h http.Header) {
 	}
 	for k, vs := range h {
 		for _, v := range vs {
+			if strings.HasSuffix(k, "-Bin") {
+				v = legible(v)
+			}
 			r.Response[k] = append(r.Response[k], string(r.blot([]byte(v))))
 		}
 	}
+}
+
+// legible is what can be read of a binary header of gRPC: a credential must not hide in its base64.
+func legible(v string) string {
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
+	if err != nil {
+		return "(unreadable)"
+	}
+	return strings.Join(strings.FieldsFunc(string(raw), func(c rune) bool { return c < ' ' || c > '~' }), " ")
 }
 
 func (r *record) body(b []byte) {
