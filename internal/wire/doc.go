@@ -17,6 +17,9 @@
 //
 // Trade-offs made on purpose:
 //
+//   - gRPC is HTTP/2 requests of this client with the SDKs' messages, and no gRPC client: guard, credentials, limits, ends
+//     and trace are then those of every binding. Protobuf is rewritten as ProtoJSON in place and read by the one reader
+//     (docs/decisions/wire-grpc.md).
 //   - The guard looks at the address about to be dialled, after DNS, and at nothing else: no list of forbidden names
 //     can be complete. A proxy would hide that address, so there is none (docs/decisions/wire-guard.md).
 //   - HTTP+JSON has many words for one error and one status for many meanings. The reason decides, then a JSON-RPC code, and

@@ -7,7 +7,7 @@ import "cmp"
 type Limits struct {
 	CardBytes   int64 // of a card, 1 MiB (C61 asks for at least that)
 	BodyBytes   int64 // of a unary answer, 4 MiB
-	EventBytes  int   // of one SSE event, 1 MiB
+	EventBytes  int   // of one SSE event or gRPC message of a stream, 1 MiB
 	StreamBytes int64 // of one stream in all, 16 MiB
 	Events      int   // events of one stream, 10,000
 	HeaderBytes int64 // of the headers of one answer, 64 KiB
