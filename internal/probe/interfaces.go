@@ -154,6 +154,9 @@ func (s *session) otherBinding(ctx context.Context, in card.Interface, why trust
 		}
 		s.rpc = p
 		l := s.lookFor(ctx, newID(), time.Now())
+		if l.Code == codeServer {
+			continue // an error that leaves open what it means is no sign of a binding
+		}
 		if l.Code != codeMethodNotFound && judgeReach(l, p.Endpoint().Generation).Outcome == trust.Honored {
 			return b
 		}
