@@ -11,10 +11,23 @@
 //
 //	question       measures                                          judge
 //	Streaming      streaming.go, with the frame around a stream      streaming_judge.go
-//	TaskRetrieval  the same exchange                                 retrieval_judge.go
+//	TaskRetrieval  the same exchange, and retrieval.go               retrieval_judge.go, limits_judge.go
 //	Lifecycle      the same exchange, and Cancellation's task        lifecycle_judge.go
-//	Cancellation   cancellation.go                                   cancellation_judge.go
+//	Cancellation   cancellation.go, by long.go where it streams      cancellation_judge.go
+//	Resubscription long.go, Cancellation's task                      resubscription_judge.go
 //	Continuation   continuation.go                                   continuation_judge.go
+//	InputModes     inputmodes.go, with what others say too           inputmodes_judge.go
+//	ExtendedCard   extendedcard.go, without a task                   extendedcard_judge.go
+//
+// StateTransitionHistory has no question: it has no normative observable. Being declared it switches on rules of Continuation.
+//
+// # What is shared
+//
+// Tasks cost money, so one run answers two questions where it can be kept clean. The ordinary message, begun by Streaming, tells of
+// TaskRetrieval, Lifecycle and its own input mode. A long task on a stream tells of Cancellation, Resubscription (a second stream listens) and
+// Lifecycle; by a unary call, of Cancellation and of a send that is to return at once. Continuation's dialogue tells of the input mode of its
+// reply and, its history being the longest, of history limits. Each observation says what its question sent; costs are worst cases with
+// nothing shared (docs/decisions/probe-sharing.md).
 //
 // # Rules
 //

@@ -32,6 +32,8 @@ type cardLook struct {
 	at   time.Duration
 	fail *wire.Error
 	code int
+	// moved: another address answered, where redirects led.
+	moved bool
 	// absent: 0.2 has a GET for it, and what it should be under is not there.
 	absent bool
 	// card came back: some JSON object did. withdraws says that it takes back what the public card declares.
@@ -93,6 +95,7 @@ func (s *session) extendedCard(ctx context.Context, rpc wire.Peer, began time.Ti
 	case err != nil:
 		l.fail = wireError(err)
 	case a.Err != nil:
+		l.moved = a.Redirected
 		if l.code = a.Err.Code; l.code == 0 {
 			l.code = codeInternal
 		}
@@ -143,7 +146,7 @@ func (s *session) getExtendedCard(ctx context.Context, u *url.URL, began time.Ti
 	case err != nil:
 		l.fail = wireError(err)
 	case page.Status == http.StatusNotFound:
-		l.absent = true
+		l.absent, l.moved = true, page.Redirected
 	case page.Status != http.StatusOK:
 		l.fail = &wire.Error{Class: wire.ClassStatus, Status: page.Status}
 	default:

@@ -47,6 +47,8 @@ func judgeExtendedCard(x extension) trust.Observation {
 			"an extended card is declared, which is for callers who log in, and no credentials are configured for its origin")
 	case x.first.fail != nil:
 		return unlearned(o, failReason(x.first.fail), "asked for the extended card, nothing of the protocol came back: "+failText(x.first.fail))
+	case x.first.moved:
+		return unlearned(o, trust.ReasonEndpointRedirects, "asked for the extended card, another address, where redirects led, answered with "+x.first.text())
 	case x.first.absent:
 		return diverged(o, trust.ReasonExtendedCardRefused, lifecycle.Card, "wire 7.9",
 			"the card declares an extended card, and nothing is found where 0.2 has it")
