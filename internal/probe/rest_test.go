@@ -159,3 +159,36 @@ func TestHTTPJSONInterfaceWithoutAVersion(t *testing.T) {
 		check(t, rep, trust.Streaming, expectation{outcome: trust.Honored})
 	}
 }
+
+// Webhooks, extended cards and input modes are asked for by the paths of HTTP+JSON and judged as over JSON-RPC.
+func TestWhatCardsDeclareOverHTTPJSON(t *testing.T) {
+	r := receiver(t)
+	for _, tc := range []struct {
+		quirks     string
+		capability trust.Capability
+		want       expectation
+	}{
+		{"push", trust.PushNotifications, expectation{outcome: trust.Honored}},
+		{"push-method-only", trust.PushNotifications, expectation{outcome: trust.Honored}},
+		{"push-silent", trust.PushNotifications, expectation{outcome: trust.Diverged, reason: trust.ReasonPushNotDelivered}},
+		{"push-refused-everywhere", trust.PushNotifications, expectation{outcome: trust.Diverged, reason: trust.ReasonPushConfigRefused}},
+		{"push-private", trust.PushNotifications, expectation{outcome: trust.Inconclusive}},
+		{"push-fails", trust.PushNotifications, expectation{outcome: trust.Inconclusive}},
+		{"extended", trust.ExtendedAgentCard, expectation{outcome: trust.Honored}},
+		{"declares-extended", trust.ExtendedAgentCard, expectation{outcome: trust.Diverged, reason: trust.ReasonExtendedCardNotConfigured}},
+		{"extended-refused", trust.ExtendedAgentCard, expectation{outcome: trust.Diverged, reason: trust.ReasonExtendedCardRefused}},
+		{"extended-fails", trust.ExtendedAgentCard, expectation{outcome: trust.Inconclusive, reason: trust.ReasonAgentFailing}},
+		{"", trust.InputModes, expectation{outcome: trust.Honored}},
+	} {
+		for _, g := range []agent.Generation{agent.V10, agent.V03} {
+			t.Run(string(g)+" "+tc.quirks, func(t *testing.T) {
+				t.Parallel()
+				job := pushJob(t, with(g, strings.Fields("rest "+tc.quirks)...).Start(t))
+				job.Ask = []trust.Capability{tc.capability}
+				loggedIn(&job)
+				o := check(t, runPush(t, job, r), tc.capability, tc.want)
+				t.Logf("%s %s %v %s", o.Outcome, o.Reason, o.Warnings, o.Message)
+			})
+		}
+	}
+}
