@@ -29,6 +29,10 @@
 // reply and, its history being the longest, of history limits. Each observation says what its question sent; costs are worst cases with
 // nothing shared (docs/decisions/probe-sharing.md).
 //
+// Every task id that is read from an answer goes through identity.go first, which gives a task one name however a gateway on the way calls
+// it, where Target.Identity says what tells tasks apart; tapes and judges compare names. interfaces.go asks the interfaces that are not in
+// use. errand.go names what an exchange is for, and expected.go what each question expects, for those who want to see the evidence.
+//
 // # Rules
 //
 // Whatever is not listed as a divergence is none. What the network, HTTP or somebody on the way does is Inconclusive (failure.go), and so is
