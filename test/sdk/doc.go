@@ -12,5 +12,6 @@
 // How they differ on the wire: a2a-go writes an id line before each event and closes streams at
 // input-required; a2a-go 0.3.15 calls unary answers text/plain and wraps error data in an object; a2a-js 1.3.0 refuses
 // requests without A2A-Version; a2a-js sends the canceled frame after the cancel's answer or just before it; a2a-js 0.2.5
-// answers a cancel with the working task and cancels later, serves its card at agent.json only, and has no push sender.
+// answers a cancel with the working task and cancels later, serves its card at agent.json only, and declares push
+// notifications, accepts webhooks and never calls them, because it has no sender: the one lie among them, and not of our making.
 package sdk

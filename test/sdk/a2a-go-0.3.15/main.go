@@ -20,6 +20,7 @@ import (
 	"github.com/a2aproject/a2a-go/a2agrpc"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"github.com/a2aproject/a2a-go/a2asrv/push"
 	"google.golang.org/grpc"
 )
 
@@ -45,7 +46,8 @@ func serve(ctx context.Context, port int, binding string) error {
 		return fmt.Errorf("listening on port %d: %w", port, err)
 	}
 	url := "http://" + l.Addr().String()
-	mux, handler := http.NewServeMux(), a2asrv.NewHandler(executor{})
+	mux, handler := http.NewServeMux(), a2asrv.NewHandler(executor{},
+		a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(&push.HTTPSenderConfig{})))
 	in := a2a.AgentInterface{URL: url + "/a2a", Transport: a2a.TransportProtocolJSONRPC}
 	switch binding {
 	case "jsonrpc":
@@ -82,7 +84,7 @@ func card(in a2a.AgentInterface) *a2a.AgentCard {
 		ProtocolVersion:    "0.3.0",
 		URL:                in.URL,
 		PreferredTransport: in.Transport,
-		Capabilities:       a2a.AgentCapabilities{Streaming: true},
+		Capabilities:       a2a.AgentCapabilities{Streaming: true, PushNotifications: true},
 		DefaultInputModes:  []string{"text/plain"},
 		DefaultOutputModes: []string{"text/plain"},
 		Skills:             []a2a.AgentSkill{{ID: "ping", Name: "Ping", Description: "Answers pong.", Tags: []string{"test"}}},

@@ -20,6 +20,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/push"
 	"google.golang.org/grpc"
 )
 
@@ -45,7 +46,8 @@ func serve(ctx context.Context, port int, binding string) error {
 		return fmt.Errorf("listening on port %d: %w", port, err)
 	}
 	url := "http://" + l.Addr().String()
-	mux, handler := http.NewServeMux(), a2asrv.NewHandler(executor{})
+	mux, handler := http.NewServeMux(), a2asrv.NewHandler(executor{},
+		a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(&push.HTTPSenderConfig{})))
 	in := a2a.NewAgentInterface(url+"/a2a", a2a.TransportProtocolJSONRPC)
 	switch binding {
 	case "jsonrpc":
@@ -83,7 +85,7 @@ func card(in *a2a.AgentInterface) *a2a.AgentCard {
 	return &a2a.AgentCard{
 		Name: "a2a-go 2.3.1", Description: "An honest peer on a released SDK.", Version: "1.0.0",
 		SupportedInterfaces: []*a2a.AgentInterface{in},
-		Capabilities:        a2a.AgentCapabilities{Streaming: true},
+		Capabilities:        a2a.AgentCapabilities{Streaming: true, PushNotifications: true},
 		DefaultInputModes:   []string{"text/plain"},
 		DefaultOutputModes:  []string{"text/plain"},
 		Skills:              []a2a.AgentSkill{{ID: "ping", Name: "Ping", Description: "Answers pong.", Tags: []string{"test"}}},

@@ -11,7 +11,8 @@ serve((app, url) => {
   const agentCard = {
     ...card('a2a-js 0.2.5'),
     url: `${url}/`,
-    capabilities: { streaming: true },
+    // It accepts webhooks and has nothing that would call them.
+    capabilities: { streaming: true, pushNotifications: true },
     skills: [skill],
   };
   new A2AExpressApp(new DefaultRequestHandler(agentCard, new InMemoryTaskStore(), new Executor())).setupRoutes(app, '');

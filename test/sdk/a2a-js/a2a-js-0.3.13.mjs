@@ -10,7 +10,7 @@ serve((app, url) => {
     protocolVersion: '0.3.0',
     url: binding === 'rest' ? `${url}/rest` : `${url}/a2a`,
     preferredTransport: binding === 'rest' ? 'HTTP+JSON' : 'JSONRPC',
-    capabilities: { streaming: true },
+    capabilities: { streaming: true, pushNotifications: true },
     skills: [skill],
   };
   const requestHandler = new DefaultRequestHandler(agentCard, new InMemoryTaskStore(), new Executor());

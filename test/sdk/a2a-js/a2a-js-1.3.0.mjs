@@ -65,7 +65,7 @@ serve((app, url) => {
         : { url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
     ],
     provider: undefined,
-    capabilities: { streaming: true, extensions: [] },
+    capabilities: { streaming: true, pushNotifications: true, extensions: [] },
     securitySchemes: {},
     securityRequirements: [],
     skills: [{ ...skill, examples: [], inputModes: [], outputModes: [], securityRequirements: [] }],
