@@ -228,6 +228,9 @@ func (s *scheduler) candidates() []candidate {
 		rec := s.record(name)
 		known := rec.Capability != ""
 		if known && !rec.owed() {
+			if cost == 0 && rec.Declared == NotDeclared {
+				out = append(out, s.aside(rec))
+			}
 			continue
 		}
 		if s.peer.Rounds.MessageOnly >= MessageOnlyAfter && !s.Requested && (name != Streaming || rec.LastReason == ReasonMessageOnly) {
@@ -272,6 +275,15 @@ func (s *scheduler) rescuer(c candidate) share {
 		return confirmations
 	}
 	return rescues
+}
+
+// aside is what nobody declared and costs no task: it joins a round now and then, for information (UndeclaredButWorks).
+func (s *scheduler) aside(rec *Record) candidate {
+	c := candidate{capability: rec.Capability, spare: true}
+	if !rec.LastTime.IsZero() {
+		c.due = rec.LastTime.Add(s.Policy.Cadence(rec.Capability))
+	}
+	return c
 }
 
 // sortCandidates puts what is urgent first, then what has least time.

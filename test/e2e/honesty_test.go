@@ -11,7 +11,7 @@ import (
 )
 
 // everything that an agent can be trusted in that streams, cancels and asks back.
-var everything = []v1alpha1.CapabilityName{"Streaming", "TaskRetrieval", "Lifecycle", "Cancellation", "Continuation"}
+var everything = []v1alpha1.CapabilityName{"Streaming", "TaskRetrieval", "Lifecycle", "Cancellation", "Continuation", "Resubscription", "InputModes"}
 
 // rounds that an honest agent has to stand before we believe that it is never accused.
 const rounds = 4
