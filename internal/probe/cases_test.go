@@ -105,6 +105,8 @@ func TestCasesFromTranscripts(t *testing.T) {
 		{name: "C03 with control A", pick: 1, rounds: 3, state: trust.Unverified, reason: trust.ReasonAgentFailing, last: trust.Inconclusive},
 		{name: "C03 with control B", pick: 2, rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamEmpty},
 		{name: "C04", rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamStateDivergesFromTask},
+		{name: "C04 with an error sooner than we look", rounds: 3, change: func(j *Job) { j.Target.Timing.Idle = 10 * time.Second },
+			state: trust.Demoted, reason: trust.ReasonStreamStateDivergesFromTask},
 		{name: "C05", rounds: 1, state: trust.Trusted, last: trust.Honored},
 		{name: "C08", rounds: 3, change: func(j *Job) { j.Target.Timing.Grace = time.Second }, state: trust.Demoted, reason: trust.ReasonStreamShapeViolation},
 		{name: "C22", rounds: 1, state: trust.Trusted, last: trust.Honored, warn: trust.WarnWithoutContent},

@@ -190,6 +190,10 @@ func unfinishedStream(t *tape, tm Timing) sight {
 			"the open stream stayed at %s while GetTask said %s from %s on", last, l.State, offset(l.At)).on(lifecycle.Protocol)
 	}
 	if code, _, ok := t.Error(); ok {
+		if l, ok := hiddenQuestion(t); ok {
+			return saw(bad, trust.ReasonStreamStateDivergesFromTask, "C04",
+				"the stream ended with error %d after %s; GetTask says %s", code, last, l.State).on(lifecycle.Protocol)
+		}
 		return saw(unsure, trust.ReasonAgentFailing, "C26", "the stream ended with error %d after %s", code, last)
 	}
 	switch {
@@ -236,6 +240,16 @@ func withheldWhileOpen(t *tape, tm Timing) (look, bool) {
 	}
 	quiet := max(first.At, t.Quiet())
 	return first, found && end-quiet >= tm.Grace+t.Lateness()
+}
+
+// hiddenQuestion: the task asked, and its stream ended in good order without saying so. An error in its place is no excuse, for whoever asks
+// has not failed (C04).
+func hiddenQuestion(t *tape) (look, bool) {
+	if t.Left != leftNot || t.End != wire.EndOrderly {
+		return look{}, false
+	}
+	l, where := direction(t)
+	return l, where == withheld && l.State.Interrupted()
 }
 
 func deadlineStream(t *tape, tm Timing, last string) sight {

@@ -120,6 +120,13 @@ func TestCaseRulesOneStreamAndItsCrossChecks(t *testing.T) {
 		"ends with an error after working": {stream(working).but(func(t *tape) {
 			t.Marks = append(t.Marks, mark{At: 50 * ms, Last: 50 * ms, Count: 1, Kind: wire.KindError, Code: codeInternal})
 		}).told(120*ms, completed, 0), unsure, trust.ReasonAgentFailing},
+		"ends with an error while the task asks (C04)": {stream(working).but(func(t *tape) {
+			t.Marks = append(t.Marks, mark{At: 50 * ms, Last: 50 * ms, Count: 1, Kind: wire.KindError, Code: codeTaskNotFound})
+		}).told(120*ms, asks, 0), bad, trust.ReasonStreamStateDivergesFromTask},
+		"ends with an error, by reset, while the task asks": {stream(working).but(func(t *tape) {
+			t.Marks = append(t.Marks, mark{At: 50 * ms, Last: 50 * ms, Count: 1, Kind: wire.KindError, Code: codeTaskNotFound})
+			t.End = wire.EndReset
+		}).told(120*ms, asks, 0), unsure, trust.ReasonAgentFailing},
 		"says final at working, and the task goes on": {stream(working).but(func(t *tape) {
 			yes := true
 			t.Marks[0].Final = &yes

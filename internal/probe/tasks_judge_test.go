@@ -86,7 +86,10 @@ func TestCaseRulesRetrieval(t *testing.T) {
 			}
 			t.EndAt += 12 * s
 		}).missed(12050*ms, false).missed(13*s, true).missed(14*s, true).missed(15*s, true), isInconclusive, trust.ReasonNotExercised, ""},
-		"missed every time on one connection":        {open().missed(s, false).missed(2*s, false).missed(3*s, false), isInconclusive, trust.ReasonNotExercised, ""},
+		"missed every time on one connection": {open().missed(s, false).missed(2*s, false).missed(3*s, false), isInconclusive, trust.ReasonNotExercised, ""},
+		"missed every time but one, which was answered with another error": {open().missed(s, false).missed(2*s, true).missed(3*s, true).but(func(t *tape) {
+			t.Looks = append(t.Looks, look{Asked: 4 * s, At: 4*s + 10*ms, Code: codeInternal, Open: true})
+		}), isInconclusive, trust.ReasonNotExercised, ""},
 		"missed twice only":                          {open().missed(s, false).missed(2*s, true), isInconclusive, trust.ReasonNotExercised, ""},
 		"missed after its end":                       {stream(atWork, done).missed(2*s, false).missed(3*s, true).missed(4*s, true), isInconclusive, trust.ReasonNotExercised, ""},
 		"now found, now missed":                      {open().told(s, atWork, 0).missed(2*s, true).told(3*s, atWork, 0), isInconclusive, trust.ReasonReplicaInconsistency, ""},
@@ -120,9 +123,12 @@ func TestCaseRulesLifecycleOfOneTask(t *testing.T) {
 		})
 	}
 	for story, j := range map[string]judged{
-		"ends and stays so":                       {stream(atWork, done).told(2*s, done, 0), isHonored, trust.ReasonHonored, ""},
-		"ends and is forgotten":                   {stream(atWork, done).told(50*ms, atWork, 0).missed(2*s, false), isHonored, trust.ReasonHonored, ""},
-		"ends, and GetTask has never known it":    {stream(atWork, done).missed(50*ms, false).missed(2*s, true), isInconclusive, trust.ReasonNotExercised, ""},
+		"ends and stays so":                    {stream(atWork, done).told(2*s, done, 0), isHonored, trust.ReasonHonored, ""},
+		"ends and is forgotten":                {stream(atWork, done).told(50*ms, atWork, 0).missed(2*s, false), isHonored, trust.ReasonHonored, ""},
+		"ends, and GetTask has never known it": {stream(atWork, done).missed(50*ms, false).missed(2*s, true), isInconclusive, trust.ReasonNotExercised, ""},
+		"is answered late to a question from before its end": {stream(atWork, done).told(1200*ms, done, 0).but(func(t *tape) {
+			t.Looks = append(t.Looks, look{Asked: 900 * ms, At: 1400 * ms, ID: "t1", Kind: wire.KindTask, State: atWork})
+		}), isHonored, trust.ReasonHonored, ""},
 		"says its end twice":                      {stream(atWork, done).says(2*s, done).told(3*s, done, 0), isHonored, trust.ReasonHonored, ""},
 		"works after its end":                     {stream(atWork, done, atWork), isDiverged, trust.ReasonTerminalStateNotFinal, ""},
 		"asks after its end":                      {stream(atWork, done, lifecycle.InputRequired), isDiverged, trust.ReasonTerminalStateNotFinal, ""},
