@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,11 +17,10 @@ func Honest() []Peer { return append(odd(), released()...) }
 func odd() []Peer {
 	var all []Peer
 	add := func(p Peer, quirks string, gens ...agent.Generation) {
-		for i, g := range gens {
+		for _, g := range gens {
 			q := p
 			q.Name = string(g) + " " + strings.TrimSpace(p.Name+" "+quirks)
 			q.Agent = append([]agent.Option{agent.Speaks(g), agent.Is(strings.Fields(quirks)...)}, p.Agent...)
-			_ = i
 			all = append(all, q)
 		}
 	}
@@ -32,7 +32,7 @@ func odd() []Peer {
 			Agent: []agent.Option{agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(silence) })}}
 	}
 	fails := func(share float64, as string) Peer {
-		return Peer{Name: "fails often", Troubled: share > 0.2, Agent: []agent.Option{agent.With(func(c *agent.Config) {
+		return Peer{Name: fmt.Sprintf("executor fails %g times in a hundred %s", 100*share, as), Troubled: share > 0.2, Agent: []agent.Option{agent.With(func(c *agent.Config) {
 			c.Script.FailShare, c.Script.FailAs = share, as
 		})}}
 	}

@@ -34,6 +34,8 @@ func Run(ctx context.Context, name string, peers []Peer, o Options) (Result, err
 	defer b.close()
 	s := &sum{res: Result{Fleet: name, Seed: o.Seed}}
 	slot := make(chan struct{}, o.AtOnce)
+	beat := &pulse{}
+	go beat.run(ctx)
 	var wait sync.WaitGroup
 	var failed atomic.Pointer[error]
 	for i, p := range peers {
@@ -43,7 +45,7 @@ func Run(ctx context.Context, name string, peers []Peer, o Options) (Result, err
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			if err := live(ctx, b, p, o, uint64(i), slot, s); err != nil {
+			if err := live(ctx, b, p, o, uint64(i), slot, beat, s); err != nil {
 				err = fmt.Errorf("peer %q: %w", p.Name, err)
 				failed.CompareAndSwap(nil, &err)
 			}
@@ -57,7 +59,7 @@ func Run(ctx context.Context, name string, peers []Peer, o Options) (Result, err
 }
 
 // live lets one peer live in its world.
-func live(ctx context.Context, b *bed, p Peer, o Options, i uint64, slot chan struct{}, s *sum) error {
+func live(ctx context.Context, b *bed, p Peer, o Options, i uint64, slot chan struct{}, beat *pulse, s *sum) error {
 	seed := o.Seed*1_000_003 + i
 	stand, err := b.start(p, seed)
 	if err != nil {
@@ -66,10 +68,10 @@ func live(ctx context.Context, b *bed, p Peer, o Options, i uint64, slot chan st
 	defer stand.close()
 	t := &tally{progress: o.Progress}
 	defer s.add(t)
-	w, err := newWorld(p, stand, seed, slot, t)
+	w, err := newWorld(p, stand, seed, t)
 	if err != nil {
 		return err
 	}
-	w.weather.only = o.Fault
+	w.weather.only, w.slot, w.pulse = o.Fault, slot, beat
 	return w.live(ctx, epoch.Add(time.Duration(o.Days*24*float64(time.Hour))))
 }

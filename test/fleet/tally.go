@@ -18,9 +18,10 @@ type Result struct {
 	Peers int    `json:"peers"`
 	// PeerDays lived, on the worlds' clocks.
 	PeerDays float64 `json:"peer_days"`
-	// Rounds of behaviour, those of them in which a fault was active, and Conclusive ones: rounds in which Streaming, or another capability
+	// Rounds of behaviour, those in which the machine itself was too busy, those in which a fault was active, and Conclusive ones: rounds in which Streaming, or another capability
 	// that was asked, was honoured or contradicted.
 	Rounds         int     `json:"rounds"`
+	Busy           int     `json:"busy_rounds"`
 	Faulty         int     `json:"faulty_rounds"`
 	FaultShare     float64 `json:"fault_share"`
 	Conclusive     int     `json:"conclusive"`
@@ -35,7 +36,8 @@ type Result struct {
 	Trials   int `json:"trials"`
 	Missed   int `json:"missed_divergences"`
 	WrongWhy int `json:"wrong_reason"`
-	Evaded   int `json:"evaded"`
+	// Evaded are trials of liars whose lie probing cannot show (Lie.Hidden), and did not.
+	Evaded int `json:"evaded"`
 	// RoundsToDemote counts the rounds that asked the capability, from the beginning of the lie.
 	RoundsToDemote Spread `json:"rounds_to_demote"`
 	HoursToDemote  Spread `json:"hours_to_demote"`
@@ -113,7 +115,10 @@ func (t *tally) forget()               { t.accounts = nil; t.res.Trials++ }
 // round counts a behaviour round.
 func (t *tally) round(w *world, r trust.Round, _ trust.Plan, fault string, active bool) {
 	t.res.Rounds++
-	if active {
+	switch {
+	case fault == busyMachine:
+		t.res.Busy++
+	case active:
 		t.res.Faulty++
 	}
 	learned := slices.ContainsFunc(r.Observations, func(o trust.Observation) bool { return o.Outcome != trust.Inconclusive })
@@ -215,6 +220,7 @@ func (s *sum) add(t *tally) {
 	r.Peers++
 	s.days += t.days
 	r.Rounds, r.Faulty, r.Conclusive, r.Cheap = r.Rounds+o.Rounds, r.Faulty+o.Faulty, r.Conclusive+o.Conclusive, r.Cheap+o.Cheap
+	r.Busy += o.Busy
 	r.LostReports, r.Contradictions = r.LostReports+o.LostReports, r.Contradictions+o.Contradictions
 	r.FalseDemotions.Count += o.FalseDemotions.Count
 	r.Trials, r.Missed, r.WrongWhy, r.Evaded = r.Trials+o.Trials, r.Missed+o.Missed, r.WrongWhy+o.WrongWhy, r.Evaded+o.Evaded

@@ -29,6 +29,7 @@ type world struct {
 	target  probe.Target
 	// slot bounds how many rounds run at once, so that a busy machine does not look like a slow peer.
 	slot  chan struct{}
+	pulse *pulse
 	tally *tally
 
 	now    time.Time
@@ -38,6 +39,8 @@ type world struct {
 	trial  trial
 	seed   uint64
 	last   *trust.Round
+	// busy says that the machine was too busy in the last round for its times to mean anything. Such rounds count as rounds with faults.
+	busy bool
 	// held is why the last plan held back behaviour rounds, if it did.
 	held trust.Reason
 }
@@ -62,14 +65,14 @@ type trial struct {
 	missed  bool
 }
 
-func newWorld(p Peer, s *stand, seed uint64, slot chan struct{}, t *tally) (*world, error) {
+func newWorld(p Peer, s *stand, seed uint64, t *tally) (*world, error) {
 	u, err := url.Parse(s.URL())
 	if err != nil {
 		return nil, fmt.Errorf("reading the peer's address: %w", err)
 	}
 	chance := rand.New(rand.NewPCG(seed, 1))
 	w := &world{
-		peer: p, stand: s, chance: chance, policy: trust.DefaultPolicy(), slot: slot, tally: t, now: epoch, seed: seed,
+		peer: p, stand: s, chance: chance, policy: trust.DefaultPolicy(), tally: t, now: epoch, seed: seed,
 		weather: weather{peer: p, chance: rand.New(rand.NewPCG(seed, 2))},
 		target: probe.Target{
 			Key: "fleet/" + p.Name, ID: u.String(), URL: u, Timing: shortened(),
@@ -154,6 +157,9 @@ func (w *world) round(ctx context.Context, plan trust.Plan) error {
 			return nil // the report is lost: the round is asked again
 		}
 	}
+	if !active && w.busy {
+		fault.Name, active = busyMachine, true
+	}
 	w.fold(rep, plan, fault.Name, active)
 	return nil
 }
@@ -162,6 +168,7 @@ func (w *world) round(ctx context.Context, plan trust.Plan) error {
 func (w *world) run(ctx context.Context, plan trust.Plan, f proxy.Fault) (probe.Report, error) {
 	w.slot <- struct{}{}
 	defer func() { <-w.slot }()
+	w.pulse.calm(ctx)
 	if err := w.stand.Set(f); err != nil {
 		return probe.Report{}, err
 	}
@@ -172,6 +179,7 @@ func (w *world) run(ctx context.Context, plan trust.Plan, f proxy.Fault) (probe.
 		Doubt: trust.Doubt(w.known, w.policy, w.now),
 	})
 	took := time.Since(began)
+	w.busy = w.pulse.worst(began) > tooLate
 	f.Down = false // the port must be there for the next round
 	if err := w.stand.Set(f); err != nil {
 		return probe.Report{}, err

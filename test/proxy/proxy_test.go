@@ -120,7 +120,7 @@ func TestACardLeadsBackToTheProxy(t *testing.T) {
 func TestWithoutAFaultEverythingPasses(t *testing.T) {
 	p := begin(t, agent.New())
 	list, end := stream(t, p, "ping")
-	if len(list) != 4 || end != io.EOF {
+	if len(list) != 4 || !errors.Is(end, io.EOF) {
 		t.Errorf("%d events, ended %v", len(list), end)
 	}
 	if body := get(t, p, taskID(t, list[0])); !strings.Contains(body, "COMPLETED") {
@@ -132,18 +132,18 @@ func TestAStreamIsCutInGoodOrderOrReset(t *testing.T) {
 	p := begin(t, agent.New())
 	set(t, p, proxy.Fault{CutAfter: 300 * time.Millisecond})
 	list, end := stream(t, p, "count slowly")
-	if len(list) < 3 || end != io.EOF {
+	if len(list) < 3 || !errors.Is(end, io.EOF) {
 		t.Errorf("cut in good order: %d events, ended %v", len(list), end)
 	}
 	if body := get(t, p, taskID(t, list[0])); !strings.Contains(body, "WORKING") {
 		t.Errorf("the task does not go on: %s", body)
 	}
 	set(t, p, proxy.Fault{ResetEvents: 2})
-	if list, end = stream(t, p, "count slowly"); len(list) != 2 || end == io.EOF {
+	if list, end = stream(t, p, "count slowly"); len(list) != 2 || errors.Is(end, io.EOF) {
 		t.Errorf("reset: %d events, ended %v", len(list), end)
 	}
 	set(t, p, proxy.Fault{CutIdle: 20 * time.Millisecond, Reset: true})
-	if list, end = stream(t, p, "count slowly"); len(list) > 3 || end == io.EOF {
+	if list, end = stream(t, p, "count slowly"); len(list) > 3 || errors.Is(end, io.EOF) {
 		t.Errorf("reset when idle: %d events, ended %v", len(list), end)
 	}
 }
