@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/agentpeer/agentpeer/test/sdk"
@@ -36,7 +37,8 @@ func TestPeerAnswersByGRPC(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = conn.Close() })
 			if p.Generation == "1.0" {
-				sent, err := proto10.NewA2AServiceClient(conn).SendMessage(t.Context(), &proto10.SendMessageRequest{Message: &proto10.Message{
+				ctx := metadata.AppendToOutgoingContext(t.Context(), "a2a-version", "1.0") // a2a-js 1.3.0 takes calls without it for 0.3's
+				sent, err := proto10.NewA2AServiceClient(conn).SendMessage(ctx, &proto10.SendMessageRequest{Message: &proto10.Message{
 					MessageId: "m1", Role: proto10.Role_ROLE_USER, Parts: []*proto10.Part{{Content: &proto10.Part_Text{Text: "ping"}}}}})
 				if err != nil || sent.GetTask().GetStatus().GetState() != proto10.TaskState_TASK_STATE_COMPLETED {
 					t.Errorf("sent: %v %v", sent, err)

@@ -55,6 +55,8 @@ func OtherBindings() []Peer {
 		{Name: "a2a-go-2.3.1-rest", Generation: "1.0", CardPath: cardPath, Binding: "HTTP+JSON", program: "a2a-go-2.3.1", flag: "rest"},
 		{Name: "a2a-js-1.3.0-rest", Generation: "1.0", CardPath: cardPath, Binding: "HTTP+JSON", program: "a2a-js-1.3.0", flag: "rest", node: true},
 		{Name: "a2a-go-2.3.1-grpc", Generation: "1.0", CardPath: cardPath, Binding: "GRPC", program: "a2a-go-2.3.1", flag: "grpc"},
+		{Name: "a2a-js-1.3.0-grpc", Generation: "1.0", CardPath: cardPath, Binding: "GRPC", program: "a2a-js-1.3.0", flag: "grpc", node: true},
+		{Name: "a2a-js-0.3.13-grpc", Generation: "0.3", CardPath: cardPath, Binding: "GRPC", program: "a2a-js-0.3.13", flag: "grpc", node: true},
 		{Name: "a2a-go-0.3.15-grpc", Generation: "0.3", CardPath: cardPath, Binding: "GRPC", program: "a2a-go-0.3.15", flag: "grpc"},
 		{Name: "a2a-js-0.3.13-rest", Generation: "0.3", CardPath: cardPath, Binding: "HTTP+JSON", program: "a2a-js-0.3.13", flag: "rest", node: true},
 	}

@@ -1,15 +1,21 @@
 import { DefaultRequestHandler, InMemoryTaskStore } from 'a2a-js-0.3.13/server';
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from 'a2a-js-0.3.13/server/express';
+import { A2AService, grpcService } from 'a2a-js-0.3.13/server/grpc';
 import { card, skill } from './script.mjs';
-import { binding, serve } from './serve.mjs';
+import { binding, grpcAddress, serve, serveGRPC } from './serve.mjs';
 import { Executor } from './v0.mjs';
 
-serve((app, url) => {
+serve(async (app, url) => {
+  const [endpoint, transport] = {
+    jsonrpc: [`${url}/a2a`, 'JSONRPC'],
+    rest: [`${url}/rest`, 'HTTP+JSON'],
+    grpc: [binding === 'grpc' && await grpcAddress(), 'GRPC'],
+  }[binding];
   const agentCard = {
     ...card('a2a-js 0.3.13'),
     protocolVersion: '0.3.0',
-    url: binding === 'rest' ? `${url}/rest` : `${url}/a2a`,
-    preferredTransport: binding === 'rest' ? 'HTTP+JSON' : 'JSONRPC',
+    url: endpoint,
+    preferredTransport: transport,
     capabilities: { streaming: true, pushNotifications: true },
     skills: [skill],
   };
@@ -17,5 +23,6 @@ serve((app, url) => {
   app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: requestHandler }));
   const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
   if (binding === 'rest') app.use('/rest', restHandler(options));
+  else if (binding === 'grpc') serveGRPC(A2AService, grpcService(options));
   else app.use('/a2a', jsonRpcHandler(options));
 });

@@ -1,9 +1,10 @@
 import { Role, TaskState } from 'a2a-js-1.3.0';
 import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from 'a2a-js-1.3.0/server';
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from 'a2a-js-1.3.0/server/express';
+import { A2AService, grpcService } from 'a2a-js-1.3.0/server/grpc';
 import { randomUUID, webcrypto } from 'node:crypto';
 import { Script, card, skill, text } from './script.mjs';
-import { binding, serve } from './serve.mjs';
+import { binding, grpcAddress, serve, serveGRPC } from './serve.mjs';
 
 // The SDK asks for node 20; what it misses in node 18, Debian 12's, is this global.
 globalThis.crypto ??= webcrypto;
@@ -56,14 +57,15 @@ class Executor {
   cancelTask = async (taskId, bus) => this.script.cancel(taskId, say(bus, taskId, this.contexts.get(taskId) ?? ''));
 }
 
-serve((app, url) => {
+serve(async (app, url) => {
+  const interfaces = {
+    jsonrpc: { url: `${url}/a2a`, protocolBinding: 'JSONRPC' },
+    rest: { url: `${url}/rest`, protocolBinding: 'HTTP+JSON' },
+    grpc: binding === 'grpc' && { url: await grpcAddress(), protocolBinding: 'GRPC' },
+  };
   const agentCard = {
     ...card('a2a-js 1.3.0'),
-    supportedInterfaces: [
-      binding === 'rest'
-        ? { url: `${url}/rest`, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0', tenant: '' }
-        : { url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
-    ],
+    supportedInterfaces: [{ ...interfaces[binding], protocolVersion: '1.0', tenant: '' }],
     provider: undefined,
     capabilities: { streaming: true, pushNotifications: true, extensions: [] },
     securitySchemes: {},
@@ -75,5 +77,6 @@ serve((app, url) => {
   app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: requestHandler }));
   const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
   if (binding === 'rest') app.use('/rest', restHandler(options));
+  else if (binding === 'grpc') serveGRPC(A2AService, grpcService(options));
   else app.use('/a2a', jsonRpcHandler(options));
 });

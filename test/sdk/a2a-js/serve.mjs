@@ -1,4 +1,5 @@
 // Starts an express app on loopback, prints its URL as one line, and ends on SIGTERM, SIGINT or when standard input closes.
+import * as grpc from '@grpc/grpc-js';
 import express from 'express';
 
 function port(argv) {
@@ -11,16 +12,26 @@ function port(argv) {
   return n;
 }
 
-/** binding is the one that the card lists: "jsonrpc" unless -binding says "rest". */
+/** binding is the one that the card lists: "jsonrpc" unless -binding says "rest" or "grpc". */
 export const binding = (() => {
   const i = process.argv.findIndex((a) => a === '-binding' || a === '--binding');
   const name = i < 0 ? 'jsonrpc' : process.argv[i + 1];
-  if (name !== 'jsonrpc' && name !== 'rest') {
+  if (!['jsonrpc', 'rest', 'grpc'].includes(name)) {
     console.error(`choosing a binding: "${name}" is none`);
     process.exit(3);
   }
   return name;
 })();
+
+const grpcServer = new grpc.Server();
+
+/** grpcAddress is where serveGRPC will answer; a card needs it before there is a service. */
+export const grpcAddress = () => new Promise((resolve, reject) => {
+  grpcServer.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (err, n) => (err ? reject(err) : resolve(`127.0.0.1:${n}`)));
+});
+
+/** serveGRPC adds the service; the server answers once its address is bound. */
+export const serveGRPC = (definition, service) => grpcServer.addService(definition, service);
 
 /** serve listens first, since a card needs the port, and then lets build(app, url) add the routes. */
 export function serve(build) {
