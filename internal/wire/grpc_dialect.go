@@ -110,7 +110,7 @@ var grpc03 = grpcDialect{
 		answer: describe(&proto03.AgentCard{}), wants: wantsCard, repeatable: true, purpose: forCard},
 
 	sendRequest: func(_ Endpoint, m Message, cfg SendConfig) grpcRequest {
-		return filled(&proto03.SendMessageRequest{}, object{"message": grpcMessage03(m), "configuration": grpcConfig03(cfg)})
+		return filled(&proto03.SendMessageRequest{}, object{"message": grpcMessage03(m), "configuration": protoConfig03(cfg)})
 	},
 	getRequest: func(_ Endpoint, id string, historyLength *int) grpcRequest {
 		q := &proto03.GetTaskRequest{Name: taskName(id)}
@@ -162,10 +162,10 @@ func filled(m proto.Message, o object) grpcRequest {
 
 // grpcMessage03 is a message in the JSON form of 0.3's proto.
 func grpcMessage03(m Message) object {
-	return withReferences(object{"messageId": messageID(m), "role": "ROLE_USER", "parts": grpcParts03(m.Parts)}, m)
+	return withReferences(object{"messageId": messageID(m), "role": "ROLE_USER", "parts": protoParts03(m.Parts)}, m)
 }
 
-func grpcParts03(list []Part) []object {
+func protoParts03(list []Part) []object {
 	out := make([]object, 0, len(list))
 	for _, p := range list {
 		switch {
@@ -182,8 +182,8 @@ func grpcParts03(list []Part) []object {
 	return out
 }
 
-// grpcConfig03 differs from the JSON-RPC form in the name of one member.
-func grpcConfig03(cfg SendConfig) object {
+// protoConfig03 differs from the JSON-RPC form in the name of one member.
+func protoConfig03(cfg SendConfig) object {
 	c := configuration03(cfg)
 	if push, ok := c["pushNotificationConfig"]; ok {
 		delete(c, "pushNotificationConfig")

@@ -1,7 +1,5 @@
 package wire
 
-import "encoding/base64"
-
 // The bodies of the HTTP+JSON binding are ProtoJSON: 1.0's are those of its JSON-RPC, those of 0.3 and 0.2 have names of their own
 // (wire reference 2).
 
@@ -10,7 +8,7 @@ func (e Endpoint) restSend(m Message, cfg SendConfig) object {
 	if e.Generation == V10 {
 		return e.sendParams(m, cfg)
 	}
-	return object{"message": restMessage03(m), "configuration": restConfiguration03(cfg)}
+	return object{"message": restMessage03(m), "configuration": protoConfig03(cfg)}
 }
 
 // restEmpty is a body that asks for nothing.
@@ -31,32 +29,7 @@ func (e Endpoint) restPush(taskID string, p PushConfig) object {
 	return o
 }
 
+// restMessage03 calls the parts content, as the proto does that both SDKs with such a server were made from.
 func restMessage03(m Message) object {
-	return withReferences(object{"messageId": messageID(m), "role": "ROLE_USER", "content": restParts03(m.Parts)}, m)
-}
-
-func restConfiguration03(cfg SendConfig) object {
-	c := configuration03(cfg)
-	if cfg.Push != nil {
-		delete(c, "pushNotificationConfig")
-		c["pushNotification"] = cfg.Push.object0()
-	}
-	return c
-}
-
-func restParts03(list []Part) []object {
-	out := make([]object, 0, len(list))
-	for _, p := range list {
-		switch {
-		case p.Data != nil:
-			out = append(out, object{"data": object{"data": p.Data}})
-		case p.Raw != nil:
-			file := object{"fileWithBytes": base64.StdEncoding.EncodeToString(p.Raw)}
-			set(file, "mimeType", p.MediaType)
-			out = append(out, object{"file": file})
-		default:
-			out = append(out, object{"text": p.Text})
-		}
-	}
-	return out
+	return withReferences(object{"messageId": messageID(m), "role": "ROLE_USER", "content": protoParts03(m.Parts)}, m)
 }
