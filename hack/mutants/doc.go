@@ -3,7 +3,7 @@
 // A guard is a line that keeps the operator from a false accusation, or from missing a lie. A guard that nothing misses is not needed, or
 // not tested; either is worth knowing. A mutant (mutants.go) names the file, the text of the guard and what stands there instead. It is
 // compiled by way of `go test -overlay`, so no file of the tree is touched. First the tests named for it are run, which are cheap; if they
-// pass, every test of the layer that `make cases` begins with. At least one has to fail: a mutant that survives is an error, and so is one
+// pass, every test of the first layer of `make cases`, and the simulation. At least one has to fail: a mutant that survives is an error, and so is one
 // that does not compile, or whose text is not found exactly once.
 //
 //	go run ./hack/mutants                    # all
