@@ -60,8 +60,8 @@ e2e: sdk ## Run the end-to-end tests: the real operator, a real API server, lyin
 	$(WITH_ASSETS) go test -count=1 -timeout 30m ./test/e2e/...
 
 .PHONY: cases
-cases: ## Run the real-world cases, each a test named by its case id.
-	$(WITH_ASSETS) go test -count=1 -run Case ./client/... ./internal/... ./controllers/... ./test/deploy/...
+cases: sdk ## Prove that the prober does not cry wolf: reported cases, fleets under faults, a simulation (ARGS="-layer fleets -seed 42").
+	$(WITH_ASSETS) go run ./test/cases $(ARGS)
 
 .PHONY: cases-mutants
 cases-mutants: ## Take the guards of the prober away, one at a time: the cases must fail for each (ARGS="-only window -v").
