@@ -50,6 +50,7 @@ var importTable = []importRow{
 	{path: "controllers", directly: []string{"net/http"},
 		ours: []string{"api/v1alpha1", "internal/trust", "internal/card", "internal/probe"}},
 	{path: "cmd", ours: []string{"*"}},
+	{path: "test/simulate", ours: []string{"client/lifecycle", "internal/trust"}, ever: append([]string{"net/http"}, kubernetes...)},
 	{path: "test", ours: []string{"*"}},
 	{path: "hack", ours: []string{"*"}},
 	{path: "docs", ours: []string{"*"}},

@@ -50,7 +50,8 @@
 //
 // A false demotion is the worst fault. So nothing that may be chance, the network, or ours counts: Inconclusive moves no
 // streak, contradictions of one card are not held against the next, and a stream that works at times is not counted but
-// compared with single-shot controls (pairs.go), which takes a day or two at the default budget.
+// compared with what the agent does elsewhere (pairs.go): within hours where its own tasks show that the agent worked, and
+// within two or three days where only single-shot controls can tell.
 //
 // Trust is given on one honoured round. It lasts hours and costs its reader nothing worse than what trusting the card
 // would have cost.

@@ -44,7 +44,9 @@ func AllTrusted(p Peer, required []Capability, now time.Time) Fact {
 }
 
 // unaskable: the question needs a message, or credentials, that nobody has configured.
-func (r *Record) unaskable() bool { return r.Reason == ReasonNoFixture || r.Reason == ReasonNoCredentials || r.Reason == ReasonPushReceiverMissing }
+func (r *Record) unaskable() bool {
+	return r.Reason == ReasonNoFixture || r.Reason == ReasonNoCredentials || r.Reason == ReasonPushReceiverMissing
+}
 
 // Requirements tells whether every required capability has live trust: False names the first that is Demoted or not
 // declared, Unknown the first that is still Unverified. Nothing required is True. As long as no card was read nothing is

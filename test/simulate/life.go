@@ -195,7 +195,7 @@ func (l *life) saw(ts []trust.Transition) {
 			}
 		case x.Reason == trust.ReasonTrustExpired:
 			l.count.Lapses++
-			if !l.agent.world.lapses && (lie.about != x.Capability) {
+			if !l.agent.world.lapses && lie.one == 0 {
 				l.count.NeedlessLapses++
 				l.count.note(fmt.Sprintf("%s: trust in %s ran out at %s", l.agent.name, x.Capability, l.now.Sub(epoch)))
 			}
@@ -232,7 +232,7 @@ func (l *life) judge() {
 	lie := &l.agent.lie
 	if lie.one > 0 {
 		l.count.Lies++
-		if !l.caught {
+		if !l.caught && !lie.elusive {
 			l.count.Missed++
 			l.count.note(fmt.Sprintf("%s: never demoted", l.agent.name))
 		}

@@ -60,8 +60,10 @@ type lie struct {
 	explicit bool
 	// from and until bound the lie; zero until is for ever.
 	from, until time.Duration
-	// within is when it must have been demoted; target is what the goal asks for.
+	// within is when it must have been demoted; target is what the goal asks for. elusive lies are told so rarely that they may go
+	// unnoticed.
 	within, target time.Duration
+	elusive        bool
 }
 
 // world is what happens to a peer and to us.
@@ -88,6 +90,8 @@ type world struct {
 var (
 	once = within(time.Hour, 2)
 	six  = within(6*time.Hour, 2)
+	// late is when what is asked every sixth round is asked at the latest, as the budget may hold it back until a third of its trust is left.
+	late = within(12*time.Hour, 2) + time.Hour
 )
 
 func within(interval time.Duration, confirmations int) time.Duration {
@@ -99,9 +103,9 @@ func within(interval time.Duration, confirmations int) time.Duration {
 func profiles() []profile {
 	rough := honesty{unlearned: 0.1, cut: 0.1, misread: 0.003, strange: 0.0001}
 	stream := func(one int, hides bool) lie {
-		l := lie{about: trust.Streaming, reason: trust.ReasonStreamIntermittent, one: one, hides: hides, target: day, within: 2 * day}
+		l := lie{about: trust.Streaming, reason: trust.ReasonStreamIntermittent, one: one, hides: hides, target: day, within: 4 * day}
 		if one == 1 {
-			l.target, l.within, l.reason = once, once, trust.ReasonStreamEmpty
+			l.target, l.within, l.reason = once, 2*once, trust.ReasonStreamEmpty
 			if hides {
 				l.reason = trust.ReasonStreamClosedWithoutTerminalState
 			}
@@ -109,13 +113,13 @@ func profiles() []profile {
 		return l
 	}
 	always := func(c trust.Capability, why trust.Reason) lie {
-		return lie{about: c, reason: why, one: 1, target: six, within: six}
+		return lie{about: c, reason: why, one: 1, target: six, within: late}
 	}
 	later := func(l lie, from, until time.Duration) lie {
 		l.from, l.until = from, until
 		return l
 	}
-	refusing := lie{about: trust.Streaming, reason: trust.ReasonStreamingRefused, one: 1, explicit: true, target: once, within: once}
+	refusing := lie{about: trust.Streaming, reason: trust.ReasonStreamingRefused, one: 1, explicit: true, target: once, within: 2 * once}
 	return []profile{
 		{name: "honest", fleet: Honest, share: 10, days: 30},
 		{name: "honest, one question in ten inconclusive", fleet: Honest, share: 5, days: 30, honest: honesty{unlearned: 0.1}},
@@ -154,10 +158,10 @@ func profiles() []profile {
 		{name: "one stream in three is empty", fleet: Liars, share: 3, days: 4, lie: stream(3, false)},
 		{name: "one stream in three hides finished work, from the third day on", fleet: Liars, share: 2, days: 6, lie: later(stream(3, true), 2*day, 0), honest: honesty{unlearned: 0.05}},
 		{name: "one stream in ten hides finished work", fleet: Liars, share: 3, days: 30, lie: lie{about: trust.Streaming, reason: trust.ReasonStreamIntermittent,
-			one: 10, hides: true, target: day, within: 30 * day}},
+			one: 10, hides: true, target: day, within: 30 * day, elusive: true}},
 		{name: "cancels are ignored", fleet: Liars, share: 1, days: 4, lie: always(trust.Cancellation, trust.ReasonEventsAfterCancel)},
 		{name: "one cancel in three is ignored", fleet: Liars, share: 1, days: 8, lie: lie{about: trust.Cancellation, reason: trust.ReasonEventsAfterCancel, one: 3,
-			target: day, within: 4 * day}},
+			target: day, within: 8 * day}},
 		{name: "a follow-up gets a new task", fleet: Liars, share: 1, days: 4, lie: always(trust.Continuation, trust.ReasonTaskIDChangedOnContinuation)},
 		{name: "webhooks are never called", fleet: Liars, share: 1, days: 4, lie: always(trust.PushNotifications, trust.ReasonPushNotDelivered)},
 		{name: "a declared mode is refused", fleet: Liars, share: 1, days: 4, lie: always(trust.InputModes, trust.ReasonDeclaredModeRefused)},
