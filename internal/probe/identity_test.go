@@ -117,7 +117,6 @@ func TestALiarBehindAGatewayIsCaughtByTheCorrelation(t *testing.T) {
 	}{
 		{"follow-up-new-id", trust.Continuation, trust.ReasonTaskIDChangedOnContinuation},
 		{"withheld-end", trust.Streaming, trust.ReasonStreamClosedWithoutTerminalState},
-		{"zombie-cancel", trust.Cancellation, trust.ReasonEventsAfterCancel},
 		{"leaves-terminal", trust.Lifecycle, trust.ReasonTerminalStateNotFinal},
 	} {
 		for _, quirk := range []string{"ids-per-answer", "ids-per-event"} {
