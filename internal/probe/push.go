@@ -230,7 +230,7 @@ func (s *session) setPush(ctx context.Context, rpc wire.Peer, began time.Time, i
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
 	asked := time.Since(began)
-	a, err := rpc.SetPushConfig(ctx, id, config)
+	a, err := rpc.SetPushConfig(ctx, s.ids.id(id), config)
 	if errors.Is(err, wire.ErrNoSuchMethod) {
 		return setLook{None: true}
 	}
@@ -316,7 +316,7 @@ func (s *session) takeBack(ctx context.Context, p *pushed) {
 				continue
 			}
 			one, cancel := s.unary(ctx)
-			_, _ = s.rpc.DeletePushConfig(one, t.Tape.TaskID(), l.config)
+			_, _ = s.rpc.DeletePushConfig(one, s.ids.id(t.Tape.TaskID()), l.config)
 			cancel()
 		}
 	}

@@ -188,7 +188,7 @@ func judgeSilence(o trust.Observation, p *pushed) trust.Observation {
 		return unlearned(byRule(o, "C80"), trust.ReasonWebhookRefused, "the peer refuses the address of the webhook, as agents are told to do with private ones")
 	case p.any(func(t *trial, d delivery) bool { return d.proven() && d.TaskID != "" }):
 		return unlearned(byRule(o, "design 4.14"), trust.ReasonTaskIdentityUnstable,
-			"the webhook was called about another task: something may rewrite task ids; spec.taskIdentity says what stays the same")
+			"the webhook was called about another task: something may rewrite task ids")
 	case p.any(func(_ *trial, d delivery) bool { return d.Unread && !d.forged() }):
 		return unlearned(o, trust.ReasonUnexpectedAnswer, "the webhook was called with a body that is too large or none of A2A")
 	case !p.accepted():

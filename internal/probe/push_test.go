@@ -244,3 +244,31 @@ func TestTasksThatEndTooSoonExcuseSilence(t *testing.T) {
 	check(t, runPush(t, job, receiver(t)), trust.PushNotifications,
 		expectation{outcome: trust.Inconclusive, reason: trust.ReasonTaskEndedFirst})
 }
+
+// A gateway that renames tasks is between the agent and us, and not between the agent and its webhooks: the calls name the agent's own ids.
+// That accuses nobody, and a correlation tells whose calls they are (design 4.14).
+func TestWebhooksAroundAGatewayThatRenamesTasks(t *testing.T) {
+	t.Parallel()
+	r := receiver(t)
+	for _, quirk := range gateways {
+		for _, g := range []agent.Generation{agent.V10, agent.V03} {
+			t.Run(string(g)+" "+quirk, func(t *testing.T) {
+				t.Parallel()
+				job := pushJob(t, with(g, "push", quirk).Start(t))
+				want := expectation{outcome: trust.Inconclusive, reason: trust.ReasonTaskIdentityUnstable}
+				if quirk == "ids-in-streams" { // the ordinary task is begun by a send
+					want = expectation{outcome: trust.Honored}
+				}
+				o := check(t, runPush(t, job, r), trust.PushNotifications, want)
+				t.Logf("%s %s %q", o.Reason, o.Message, o.Observed)
+
+				for _, correlates := range []string{"correlates", "correlates-by-header"} {
+					job = pushJob(t, with(g, "push", correlates, quirk).Start(t))
+					identified(&job, correlates)
+					o = check(t, runPush(t, job, r), trust.PushNotifications, expectation{outcome: trust.Honored})
+					t.Logf("%s %s %q", o.Reason, o.Message, o.Observed)
+				}
+			})
+		}
+	}
+}

@@ -52,13 +52,16 @@ type webhook struct {
 	done   func()
 
 	generation wire.Generation
+	identity   wire.Identity
+	ids        *identities
 	mu         sync.Mutex
 	list       []call
 }
 
-// call is a delivery with the time it came.
+// call is a delivery with the time it came and the correlation that it named its task by.
 type call struct {
-	at time.Time
+	at          time.Time
+	correlation string
 	delivery
 }
 
@@ -66,8 +69,8 @@ type call struct {
 // credentials can be graded by themselves (wire reference 7.4).
 func (s *session) openWebhook() (*webhook, error) {
 	h := &webhook{
-		generation: s.generation(),
-		config:     wire.PushConfig{Token: newSecret(), Scheme: "Bearer", Credentials: newSecret()},
+		generation: s.generation(), identity: s.job.Target.Identity, ids: s.ids,
+		config: wire.PushConfig{Token: newSecret(), Scheme: "Bearer", Credentials: newSecret()},
 	}
 	u, done, err := s.env.Receiver.Open(h.hear)
 	if err != nil {
@@ -86,9 +89,10 @@ func newSecret() string {
 
 // hear writes one delivery down.
 func (h *webhook) hear(header http.Header, body []byte, whole bool) {
-	d := delivery{Kind: wire.KindOther, Unread: true}
+	d, correlation := delivery{Kind: wire.KindOther, Unread: true}, ""
 	if whole {
-		e := wire.ReadWebhook(body, h.generation)
+		e := wire.ReadWebhookBy(body, h.generation, header, h.identity)
+		correlation = e.Correlation
 		d.Kind, d.TaskID, d.Shape = e.Kind, e.TaskID, e.Has(wire.ProblemShape)
 		d.Unread = e.Kind == wire.KindOther
 		if e.Kind == wire.KindTask || e.Kind == wire.KindStatus {
@@ -99,7 +103,7 @@ func (h *webhook) hear(header http.Header, body []byte, whole bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.list) < maxDeliveries {
-		h.list = append(h.list, call{at: time.Now(), delivery: d})
+		h.list = append(h.list, call{at: time.Now(), correlation: correlation, delivery: d})
 	}
 }
 
@@ -139,13 +143,17 @@ func compare(given, want string) secret {
 	return secretWrong
 }
 
-// deliveries are those so far, counted from began.
+// deliveries are those so far, counted from began. Their tasks are named when they are looked at: what comes before the answer that began
+// the task must not be the first to name it.
 func (h *webhook) deliveries(began time.Time) []delivery {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := make([]delivery, 0, len(h.list))
 	for _, c := range h.list {
 		c.At = c.at.Sub(began)
+		if !c.Unread {
+			c.TaskID = h.ids.name(c.TaskID, c.correlation)
+		}
 		out = append(out, c.delivery)
 	}
 	return out

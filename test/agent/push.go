@@ -108,7 +108,7 @@ func (x *call) register(t *task, p pushTarget, streamed bool, from int) *webhook
 	t.mu.Unlock()
 	if !k.Silent && (streamed || !k.OnlyStreamed) {
 		out := x.out
-		out.proto, out.id, out.rewrite, out.correlate = false, "", nil, "" // no gateway is between an agent and a webhook
+		out.proto, out.id, out.rewrite = false, "", nil // no gateway is between an agent and a webhook; what correlates is the agent's own
 		s := &sender{c: x.c, t: t, h: h, out: out}
 		go func() {
 			defer stop()
@@ -186,6 +186,9 @@ func (s *sender) call(ctx context.Context, ev event) {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		s.secrets(req.Header)
+		if s.c.Gateway.Correlation == "header" {
+			req.Header.Set(CorrelationHeader, s.t.id)
+		}
 		resp, err := sending.Do(req)
 		if err == nil {
 			_ = resp.Body.Close()

