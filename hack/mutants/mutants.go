@@ -190,7 +190,7 @@ var mutants = []mutant{
 		old: "func (f *fold) grace() bool { return f.at.Before(graceEnd(f.next, f.policy)) }", new: "func (f *fold) grace() bool { return false }",
 		tests: in(trust, "TestCaseTimelines")},
 	{name: "basis", file: "internal/trust/judge.go", removes: "our own expectations of time cannot demote",
-		old: "if obs.Basis != lifecycle.Card && obs.Basis != lifecycle.Protocol {", new: "if false {",
+		old: "if obs.Basis != lifecycle.Card && obs.Basis != lifecycle.Protocol {", new: "if obs.Basis != lifecycle.Card && obs.Basis == \"x\" {",
 		tests: in(trust, "TestCaseTimelines|TestCaseLaws")},
 	{name: "no capabilities", file: "internal/trust/judge.go", removes: "a 0.x card without capabilities is only warned of",
 		old: "return !(obs.Capability.Core() && f.next.Claims.Legacy && f.next.Claims.NoCapabilities)", new: "return true",
