@@ -102,3 +102,37 @@ func TestGRPCInterfaceWithoutAVersionIsAskedWhatItSpeaks(t *testing.T) {
 		check(t, rep, trust.Streaming, expectation{outcome: trust.Honored})
 	}
 }
+
+// Webhooks are registered by gRPC too, and what is made of them is what the other bindings make.
+func TestPushNotificationsByGRPC(t *testing.T) {
+	t.Parallel()
+	r := receiver(t)
+	for _, c := range pushCases {
+		if c.gen != agent.V10 && c.gen != agent.V03 {
+			continue // 0.2's gRPC is 0.3's, and 0.1 has none
+		}
+		t.Run(string(c.gen)+" "+strings.Join(c.quirks, " "), func(t *testing.T) {
+			t.Parallel()
+			a := with(c.gen, append([]string{"grpc-only"}, c.quirks...)...)
+			check(t, runPush(t, pushJob(t, a.Start(t)), r), trust.PushNotifications, expectation{c.outcome, c.reason, c.warns})
+		})
+	}
+}
+
+// So is the extended card asked for.
+func TestExtendedCardByGRPC(t *testing.T) {
+	t.Parallel()
+	for _, g := range []agent.Generation{agent.V10, agent.V03} {
+		for quirk, want := range map[string]expectation{
+			"extended":          {outcome: trust.Honored},
+			"declares-extended": {outcome: trust.Diverged, reason: trust.ReasonExtendedCardNotConfigured},
+			"extended-fails":    {outcome: trust.Inconclusive, reason: trust.ReasonAgentFailing},
+			"extended-unsaid":   {outcome: trust.Honored, warns: []trust.Reason{trust.WarnUndeclaredButWorks}},
+		} {
+			a := with(g, "grpc-only", quirk)
+			job := jobFor(t, a.Start(t), trust.ExtendedAgentCard)
+			loggedIn(&job)
+			check(t, runJob(t, job), trust.ExtendedAgentCard, want)
+		}
+	}
+}
