@@ -30,7 +30,7 @@ func TestSamePeerGetsTheSameVerdictsOverEveryBinding(t *testing.T) {
 		"stream-unknown", "stream-bad-params", "stream-fails", "stream-fails-sse", "unary-stream", "ndjson", "wrong-media-type",
 		"foreign-task", "leaves-terminal", "artifact-after-end", "second-end", "stuck", "malformed-event", "error-after-two",
 		"cut-idle", "reset", "cut-delimited", "close-delimited", "hold-terminal", "hold-interrupted", "ugly-sse", "crlf", "stream-bom",
-		"unterminated", "buffered", "status-first", "one-task", "no-content", "completed-twice", "repeats-end", "last-snapshot",
+		"unterminated", "buffered", "status-first", "one-task", "no-content", "repeats-end", "last-snapshot",
 		"messages", "skips", "no-submitted", "rejects", "fails", "wants-auth", "never-asks", "fails-always",
 		"send-at-once", "send-fails", "get-not-found", "get-unknown", "get-other-id", "get-wrapped", "purges", "relapses",
 		"zombie-cancel", "zombie-working", "cancel-not-now", "cancel-unknown", "cancel-unsupported", "cancel-fails", "cancel-not-found",
