@@ -331,7 +331,7 @@ func TestGRPCStreamEndsWithItsContext(t *testing.T) {
 func TestGRPCOverTLS(t *testing.T) {
 	config, ca := certificate(t)
 	host := serveGRPC(t, config, func(s *grpc.Server) { proto10.RegisterA2AServiceServer(s, failing(status.Error(codes.NotFound, ""))) })
-	u := mustURL(t, "https://"+host)
+	u := mustURL(t, "https://"+host+"/grpc?tenant=x") // the path of an address is not dialled
 	ctx := within(t, 20*time.Second)
 	if a, err := grpcOf(t, u, V10, Options{RootCAs: ca}).GetTask(ctx, "t1", nil); err != nil || a.Err == nil || a.Err.Code != -32001 {
 		t.Errorf("with its CA: %+v %v", a, err)
