@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/agentpeer/agentpeer/internal/serve"
 	"github.com/agentpeer/agentpeer/test/agent"
 	"github.com/agentpeer/agentpeer/test/proxy"
 	"github.com/agentpeer/agentpeer/test/sdk"
@@ -22,15 +24,29 @@ type bed struct {
 	// servers by name and instance.
 	servers map[string]string
 	stops   []func()
+	// receiver of the webhooks of all worlds.
+	receiver *serve.Receiver
 }
 
-func newBed(ctx context.Context) *bed { return &bed{ctx: ctx, servers: map[string]string{}} }
+func newBed(ctx context.Context) (*bed, error) {
+	r, err := serve.NewReceiver(serve.ReceiverOptions{Address: "127.0.0.1:0"})
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = r.Start(ctx)
+	}()
+	return &bed{ctx: ctx, servers: map[string]string{}, receiver: r, stops: []func(){func() { stop(); <-ended }}}, nil
+}
 
 // close ends everything that was started.
 func (b *bed) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, stop := range b.stops {
+	for _, stop := range slices.Backward(b.stops) {
 		stop()
 	}
 	b.stops = nil
@@ -101,7 +117,9 @@ func (s *stand) script(p Peer, seed uint64, i int) string {
 		handler = spare(p.Lie.Spares, twin.Handler(), handler)
 		a.Set(p.Lie.Tells...)
 	}
-	server := httptest.NewServer(handler)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.Protocols = agent.Protocols()
+	server.Start()
 	s.servers = append(s.servers, server)
 	return server.URL + a.Config().Prefix
 }

@@ -95,6 +95,21 @@ func odd() []Peer {
 	add(Peer{}, "hang-up-fails", agent.V10)
 	add(Peer{}, "fails-often", agent.V10)
 	add(Peer{}, "error-after-two", agent.V03)
+	add(Peer{}, "push", agent.V10, agent.V03)
+	add(Peer{}, "push-twice push-late", agent.V10)
+	add(Peer{}, "push-early", agent.V03)
+	add(Peer{}, "push-no-id", agent.V10)
+	add(Peer{}, "push-private", agent.V10)
+	add(Peer{}, "push-end-only push-new-header", agent.V03)
+	add(Peer{}, "rest", agent.V10, agent.V03)
+	add(slow(1500*ms), "rest rest-problem-details rest-old-status", agent.V10)
+	add(fails(0.1, ""), "rest", agent.V10)
+	add(Peer{}, "rest-first rest-created", agent.V03)
+	add(Peer{}, "grpc-only", agent.V10, agent.V03)
+	add(slow(1500*ms), "grpc-first", agent.V10)
+	add(fails(0.1, ""), "grpc-only", agent.V03)
+	add(Peer{}, "ids-per-event", agent.V10)
+	add(Peer{}, "ids-per-answer", agent.V03)
 	for i := range all {
 		if strings.Contains(all[i].Name, "fails-often") || strings.Contains(all[i].Name, "error-after") || strings.Contains(all[i].Name, "late-headers") {
 			all[i].Troubled = true
@@ -116,6 +131,8 @@ func released() []Peer {
 		{name: "as it is"},
 		{name: "behind a buffer", path: proxy.Fault{Buffer: 10 * time.Second}},
 		{name: "behind a gateway that renames tasks", path: proxy.Fault{Rewrite: proxy.Once}},
+		{name: "behind a proxy that is late", path: proxy.Fault{Hold: 150 * time.Millisecond}},
+		{name: "behind a proxy whose clock is off", path: proxy.Fault{DateOff: -3 * time.Hour}},
 		{name: "two replicas that share nothing", path: proxy.Fault{Replicas: proxy.ByRequest}, troubled: true},
 		{name: "with an executor that fails one time in ten", path: proxy.Fault{Fail: 0.1}, troubled: true},
 	}
@@ -126,6 +143,14 @@ func released() []Peer {
 		}
 		if next := successor[s.Name]; next != "" {
 			all = append(all, Peer{Name: s.Name + " and a deploy of " + next, SDK: s.Name, NextSDK: next})
+		}
+	}
+	for _, s := range sdk.OtherBindings() {
+		for _, p := range paths {
+			if s.Binding == "GRPC" && p.path.Rewrite != "" {
+				continue // gateways of this proxy rewrite JSON
+			}
+			all = append(all, Peer{Name: s.Name + " " + p.name, SDK: s.Name, Path: p.path, Troubled: p.troubled})
 		}
 	}
 	return all

@@ -65,6 +65,24 @@ func Liars() []Peer {
 	liar("get-not-found", trust.TaskRetrieval, why(trust.ReasonTaskNotRetrievable), any3, is("get-not-found"), slow)
 	liar("get-other-id", trust.TaskRetrieval, why(trust.ReasonTaskIDMismatch), new2, is("get-other-id"))
 
+	// What cards declare besides.
+	liar("push-silent", trust.PushNotifications, why(trust.ReasonPushNotDelivered), new2, is("push-silent"))
+	liar("push-unsupported", trust.PushNotifications, why(trust.ReasonPushConfigRefused), new2, is("push-unsupported"))
+	liar("push-token-only", trust.PushNotifications, why(trust.ReasonPushUnauthenticated), one, is("push-token-only"))
+	liar("declares-extended", trust.ExtendedAgentCard, why(trust.ReasonExtendedCardNotConfigured, trust.ReasonExtendedCardRefused), one, is("declares-extended"))
+	liar("no-resubscribe", trust.Resubscription, why(trust.ReasonResubscriptionRefused), one, is("no-resubscribe"))
+
+	// Over other bindings.
+	for _, binding := range []string{"rest", "grpc-only"} {
+		liar("empty-stream over "+binding, trust.Streaming, why(trust.ReasonStreamEmpty), one, is("empty-stream"))
+		liar("withheld-end over "+binding, trust.Streaming, why(trust.ReasonStreamClosedWithoutTerminalState), one, is("withheld-end"))
+		liar("zombie-cancel over "+binding, trust.Cancellation, why(trust.ReasonEventsAfterCancel), one, is("zombie-cancel"))
+		liar("follow-up-new-id over "+binding, trust.Continuation, why(trust.ReasonTaskIDChangedOnContinuation), one, is("follow-up-new-id"))
+		for i := len(all) - 4; i < len(all); i++ {
+			all[i].Agent = append(all[i].Agent, is(binding))
+		}
+	}
+
 	// Ends that are none.
 	liar("leaves-terminal", trust.Lifecycle, why(trust.ReasonTerminalStateNotFinal), any3, is("leaves-terminal"))
 	liar("artifact-after-end", trust.Lifecycle, why(trust.ReasonEventsAfterTerminal), one, is("artifact-after-end"))

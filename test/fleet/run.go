@@ -30,7 +30,10 @@ type Options struct {
 func Run(ctx context.Context, name string, peers []Peer, o Options) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Budget)
 	defer cancel()
-	b := newBed(context.WithoutCancel(ctx))
+	b, err := newBed(context.WithoutCancel(ctx))
+	if err != nil {
+		return Result{}, err
+	}
 	defer b.close()
 	s := &sum{res: Result{Fleet: name, Seed: o.Seed}}
 	slot := make(chan struct{}, o.AtOnce)
@@ -72,6 +75,7 @@ func live(ctx context.Context, b *bed, p Peer, o Options, i uint64, slot chan st
 	if err != nil {
 		return err
 	}
+	w.receiver = b.receiver
 	w.weather.only, w.slot, w.pulse = o.Fault, slot, beat
 	return w.live(ctx, epoch.Add(time.Duration(o.Days*24*float64(time.Hour))))
 }

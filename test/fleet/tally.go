@@ -43,7 +43,8 @@ type Result struct {
 	HoursToDemote  Spread `json:"hours_to_demote"`
 	// Incidents explain everything that should not have been, for repair.
 	Incidents []Incident `json:"incidents,omitempty"`
-	// Near lists what honest peers were accused of in single rounds, by how often.
+	// Near lists what honest peers were accused of in single rounds, what kept rounds without faults from learning, and who was not caught
+	// because probing cannot show it, by how often.
 	Near map[string]int `json:"near,omitempty"`
 }
 
@@ -134,6 +135,8 @@ func (t *tally) round(w *world, r trust.Round, _ trust.Plan, fault string, activ
 		t.clean++
 		if learned {
 			t.cleanOK++
+		} else {
+			t.near(fmt.Sprintf("nothing learned without a fault | %s | %s", w.peer.Name, why(r)))
 		}
 	}
 	if t.accounts == nil {
@@ -149,6 +152,14 @@ func (t *tally) round(w *world, r trust.Round, _ trust.Plan, fault string, activ
 			t.near(fmt.Sprintf("%s | %s | %s %s", fault, w.peer.Name, o.Capability, o.Reason))
 		}
 	}
+}
+
+// why a round taught nothing.
+func why(r trust.Round) string {
+	if r.Reach.Outcome != trust.Honored || len(r.Observations) == 0 {
+		return string(r.Reach.Reason)
+	}
+	return string(r.Observations[0].Capability) + " " + string(r.Observations[0].Reason)
 }
 
 func (t *tally) near(what string) {

@@ -30,7 +30,9 @@ type world struct {
 	// slot bounds how many rounds run at once, so that a busy machine does not look like a slow peer.
 	slot  chan struct{}
 	pulse *pulse
-	tally *tally
+	// receiver of webhooks.
+	receiver probe.Receiver
+	tally    *tally
 
 	now    time.Time
 	known  trust.Peer
@@ -76,7 +78,7 @@ func newWorld(p Peer, s *stand, seed uint64, t *tally) (*world, error) {
 		weather: weather{peer: p, chance: rand.New(rand.NewPCG(seed, 2))},
 		target: probe.Target{
 			Key: "fleet/" + p.Name, ID: u.String(), URL: u, Timing: shortened(),
-			Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+			Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PushReachable: true,
 			Fixtures: probe.Fixtures{
 				LongRunning:   &probe.Fixture{Parts: []wire.Part{{Text: "count to 1000 slowly"}}},
 				InputRequired: &probe.Fixture{Parts: []wire.Part{{Text: "book a trip"}}, Reply: &probe.Fixture{Parts: []wire.Part{{Text: "to Oslo"}}}},
@@ -173,10 +175,12 @@ func (w *world) run(ctx context.Context, plan trust.Plan, f proxy.Fault) (probe.
 		return probe.Report{}, err
 	}
 	began := time.Now()
-	rep := probe.Run(ctx, probe.Env{UserAgent: UserAgent}, probe.Job{
+	rep := probe.Run(ctx, probe.Env{UserAgent: UserAgent, Receiver: w.receiver}, probe.Job{
 		Target: w.target, Generation: 1, Round: w.known.Rounds.Last + 1, Kind: plan.Kind, CardAndTask: true, Ask: plan.Ask,
 		Control: plan.Control, Pairs: plan.Pairs, KnownDigest: w.known.Claims.Digest, ETag: w.card.etag, Known: w.card.known,
-		Doubt: trust.Doubt(w.known, w.policy, w.now),
+		Doubt: trust.Doubt(w.known, w.policy, w.now), RefusedModes: trust.RefusedModes(w.known), DeliveredTo: trust.DeliveredTo(w.known),
+		// Like the operator: rounds that ask more than Streaming look at every interface too.
+		Interfaces: slices.ContainsFunc(plan.Ask, func(c trust.Capability) bool { return c != trust.Streaming }),
 	})
 	took := time.Since(began)
 	w.busy = w.pulse.worst(began) > tooLate

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +40,8 @@ type Proxy struct {
 
 	names names
 	past  past
+	// ports are the addresses at which backends serve gRPC, where that is another port, as their cards told.
+	ports sync.Map
 }
 
 // New starts a proxy on a port of its own, in front of backends given as base URLs; the first one serves unless a fault says otherwise.
@@ -279,7 +282,11 @@ func (p *Proxy) choose(r *http.Request, f Fault) *url.URL {
 
 func (p *Proxy) rewriteRequest(r *httputil.ProxyRequest) {
 	x := passageOf(r.In)
-	r.SetURL(&url.URL{Scheme: x.backend.Scheme, Host: x.backend.Host})
+	host := x.backend.Host
+	if other, ok := p.ports.Load(host); ok && x.call.grpc {
+		host = other.(string)
+	}
+	r.SetURL(&url.URL{Scheme: x.backend.Scheme, Host: host})
 	r.Out.Header.Del("Accept-Encoding")
 	r.Out.URL.Path, r.Out.URL.RawPath = p.names.original(r.Out.URL.Path), ""
 	if x.call.body != nil {
@@ -306,10 +313,18 @@ func (p *Proxy) rewriteResponse(r *http.Response) error {
 	return nil
 }
 
-// rewriteCard makes the card's addresses lead back here.
+// loopback is an address on this machine, as cards here name them.
+var loopback = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// rewriteCard makes the card's addresses lead back here. One of another port than the card's own is where gRPC is served.
 func (p *Proxy) rewriteCard(r *http.Response, backend *url.URL) error {
 	return rewriteBody(r, func(body []byte) []byte {
-		return bytes.ReplaceAll(body, []byte(backend.Host), []byte(p.address))
+		return loopback.ReplaceAllFunc(body, func(address []byte) []byte {
+			if string(address) != backend.Host {
+				p.ports.Store(backend.Host, string(address))
+			}
+			return []byte(p.address)
+		})
 	})
 }
 
