@@ -117,7 +117,7 @@ func TestGRPCWhereNoneIsSpoken(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}), ClassRedirect, 307},
 		"a connection that is closed at once": {gone, ClassReset, 0},
-		"a connection that is reset":          {serveBytes(t, func(c net.Conn) { reset(c.(*net.TCPConn)) }), ClassReset, 0},
+		"a connection that is reset":          {serveBytes(t, func(c net.Conn) { reset(c.(*net.TCPConn)) }), "", 0},
 		"noise":                               {serveBytes(t, func(c net.Conn) { write(c, strings.Repeat("\x00\xff\x17noise", 20_000)); untilClosed(c) }), "", 0},
 		"a greeting of another protocol":      {serveBytes(t, func(c net.Conn) { write(c, "220 mail.peer.test ESMTP\r\n"); untilClosed(c) }), "", 0},
 		"nobody listens":                      {refused, ClassConnect, 0},
