@@ -46,6 +46,11 @@ func TestJudgeResubscription(t *testing.T) {
 		x.Began = began.Add(200 * ms)
 		return x
 	}
+	quiet := func() *tape {
+		x := snapshot(lifecycle.Working, wire.EndOrderly, 2000*ms)
+		x.Began = began.Add(-2 * s)
+		return x
+	}
 	left := snapshot(lifecycle.Working, wire.EndOurs, 20000*ms)
 	left.Left, left.LeftAt = leftDone, 20000*ms
 	for name, tc := range map[string]struct {
@@ -60,7 +65,7 @@ func TestJudgeResubscription(t *testing.T) {
 		"ended at once, and the next was good":      {again: ended(), repeat: left, after: []look{working, working}, outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
 		"ended at once, and so had the task":        {again: ended(), repeat: ended(), after: []look{working, done}, outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
 		"ended at once, and the first brought none": {again: ended(), repeat: ended(), after: []look{working, working}, change: func(l *long) { l.first.Marks = l.first.Marks[:2] }, outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
-		"ended after a silence":                     {again: snapshot(lifecycle.Working, wire.EndOrderly, 2000*ms), outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
+		"ended after a silence":                     {again: quiet(), repeat: quiet(), after: []look{working, working}, outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
 		"broke":                                     {again: snapshot(lifecycle.Working, wire.EndReset, 3*ms), outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
 		"closed by its connection":                  {again: snapshot(lifecycle.Working, wire.EndCloseDelimited, 3*ms), outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
 		"C18 ended at the question":                 {again: snapshot(lifecycle.InputRequired, wire.EndOrderly, 3*ms), outcome: trust.Inconclusive, reason: trust.ReasonNotExercised},
