@@ -210,3 +210,30 @@ func TestCaseGuardsOfTrust(t *testing.T) {
 		}
 	}
 }
+
+func TestCaseC96ARequestDoesNotExceedADaysBudget(t *testing.T) {
+	now := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+	var r Rounds
+	r.spend(now, 70, false) // confirming, all of it
+	if r.affords(3, 0, 72, requests, now) {
+		t.Error("a round asked for may spend 3 tasks where 70 of 72 are gone")
+	}
+	if !r.affords(2, 0, 72, requests, now) {
+		t.Error("a round asked for may not spend the 2 tasks that are left of 72")
+	}
+}
+
+func TestCaseC107ACardThatChangesAgainAndAgainBringsNoRoundsForward(t *testing.T) {
+	v := visit(t)
+	began := v.now
+	asked := 0
+	for n := 0; v.now.Sub(began) < 6*time.Hour; n++ {
+		v.digest = string(rune('a' + n%20))
+		if plan, _ := v.next(); len(plan.Ask) > 0 {
+			asked++
+		}
+	}
+	if asked > 14 {
+		t.Errorf("asked %d times within six hours, want a few and then once an hour", asked)
+	}
+}
