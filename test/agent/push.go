@@ -336,15 +336,19 @@ func (x *call) pushSet(t *task, p pushParams) {
 func (x *call) pushOf(t *task, config string) {
 	t.mu.Lock()
 	i := slices.IndexFunc(t.hooks, func(h *webhook) bool { return h.ID == config || config == "" })
-	var all []any
+	var targets []pushTarget
 	for _, h := range t.hooks {
-		all = append(all, x.out.pushConfig(t.id, h.pushTarget))
+		targets = append(targets, h.pushTarget)
 	}
 	if x.op == opPushDelete && i >= 0 {
 		t.hooks[i].stop()
 		t.hooks = slices.Delete(t.hooks, i, i+1)
 	}
 	t.mu.Unlock()
+	var all []any
+	for _, p := range targets {
+		all = append(all, x.out.pushConfig(t.id, p)) // a gateway's name for the task needs the lock too
+	}
 	switch {
 	case x.op == opPushList && x.c.Generation == V10:
 		x.reply(map[string]any{"configs": all}, nil)
