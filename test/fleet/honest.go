@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/test/agent"
 	"github.com/agentpeer/agentpeer/test/proxy"
 	"github.com/agentpeer/agentpeer/test/sdk"
@@ -121,6 +122,9 @@ func odd() []Peer {
 // successor is what a deploy of each SDK's server brings: the next release, which speaks another generation.
 var successor = map[string]string{"a2a-go-0.3.15": "a2a-go-2.3.1", "a2a-js-0.2.5": "a2a-js-0.3.13", "a2a-js-0.3.13": "a2a-js-1.3.0"}
 
+// muteSDK accepts webhooks and has nothing to call them with.
+const muteSDK = "a2a-js-0.2.5"
+
 // released are the real servers, unchanged, each on every kind of path.
 func released() []Peer {
 	paths := []struct {
@@ -151,6 +155,11 @@ func released() []Peer {
 				continue // gateways of this proxy rewrite JSON
 			}
 			all = append(all, Peer{Name: s.Name + " " + p.name, SDK: s.Name, Path: p.path, Troubled: p.troubled})
+		}
+	}
+	for i := range all {
+		if strings.HasPrefix(all[i].Name, muteSDK) {
+			all[i].Really = trust.ReasonPushNotDelivered
 		}
 	}
 	return all

@@ -67,6 +67,7 @@ func Liars() []Peer {
 
 	// What cards declare besides.
 	liar("push-silent", trust.PushNotifications, why(trust.ReasonPushNotDelivered), new2, is("push-silent"))
+	all = append(all, Peer{Name: muteSDK + ", as it is", SDK: muteSDK, Lie: &Lie{About: trust.PushNotifications, Reasons: why(trust.ReasonPushNotDelivered)}})
 	liar("push-unsupported", trust.PushNotifications, why(trust.ReasonPushConfigRefused), new2, is("push-unsupported"))
 	liar("push-token-only", trust.PushNotifications, why(trust.ReasonPushUnauthenticated), one, is("push-token-only"))
 	liar("declares-extended", trust.ExtendedAgentCard, why(trust.ReasonExtendedCardNotConfigured, trust.ReasonExtendedCardRefused), one, is("declares-extended"))

@@ -24,6 +24,8 @@ type Peer struct {
 	// faults.
 	Path     proxy.Fault
 	Troubled bool
+	// Really is what a released SDK really does wrong, for which an otherwise honest peer is demoted rightly; it is a liar of its own too.
+	Really trust.Reason
 	// Lie is what a liar lies about; nil for honest peers.
 	Lie *Lie
 }

@@ -147,7 +147,7 @@ func (t *tally) round(w *world, r trust.Round, _ trust.Plan, fault string, activ
 			Message: o.Message, Observed: o.Observed}
 		list := append(t.accounts[o.Capability], a)
 		t.accounts[o.Capability] = list[max(0, len(list)-12):]
-		if o.Outcome == trust.Diverged && w.peer.Lie == nil && (o.Basis == "Card" || o.Basis == "Protocol") {
+		if o.Outcome == trust.Diverged && w.peer.Lie == nil && o.Reason != w.peer.Really && (o.Basis == "Card" || o.Basis == "Protocol") {
 			t.res.Contradictions++
 			t.near(fmt.Sprintf("%s | %s | %s %s", fault, w.peer.Name, o.Capability, o.Reason))
 		}
@@ -186,6 +186,7 @@ func (t *tally) incident(w *world, what string, c trust.Capability, reason trust
 // demoted counts a transition to Demoted: that of an honest peer is false, that of a liar is right for its own lie only.
 func (t *tally) demoted(w *world, tr trust.Transition) {
 	switch l := w.peer.Lie; {
+	case l == nil && w.peer.Really == tr.Reason:
 	case l == nil || !w.trial.lying:
 		t.res.FalseDemotions.Count++
 		t.incident(w, "false demotion", tr.Capability, tr.Reason, "")

@@ -258,7 +258,7 @@ func (w *world) begin() {
 	w.weather.deploy = time.Time{}
 	w.tally.forget()
 	w.stand.behave(w.peer)
-	if w.peer.Lie.Spares != "" {
+	if w.peer.Lie.Spares != "" || w.peer.SDK != "" {
 		w.trial.lying = true
 		return
 	}
