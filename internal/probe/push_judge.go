@@ -136,7 +136,7 @@ func judgeDelivered(o trust.Observation, p *pushed, t *trial) trust.Observation 
 	if p.Generation == wire.V10 && has(func(d delivery) bool { return d.Shape }) {
 		o.Warnings = append(o.Warnings, trust.WarnPushPayloadShape)
 	}
-	if _, over := p.Trials[0].rested(); t.Streamed && over {
+	if t.Streamed && p.Trials[0].inPlace() {
 		o.Warnings = append(o.Warnings, trust.WarnPushOnlyWhenStreaming)
 	}
 	if p.anySet(setLook.refuses) {

@@ -127,7 +127,8 @@ func TestPushNotificationsAreJudgedByWhatArrives(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := with(c.gen, c.quirks...)
+			// Work long enough for a webhook to be accepted meanwhile, as that of agents that think is.
+			a := agent.New(agent.Speaks(c.gen), agent.Is(c.quirks...), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(200 * time.Millisecond) }))
 			rep := runPush(t, pushJob(t, a.Start(t)), r)
 			o := check(t, rep, trust.PushNotifications, expectation{c.outcome, c.reason, c.warns})
 			if t.Failed() || testing.Verbose() {
