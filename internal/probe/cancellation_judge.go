@@ -32,6 +32,10 @@ func judgeCancellation(t *tape, tm Timing) trust.Observation {
 					string(x.since[len(x.since)-1].state)+": a stale replica, or a cancel that did not last")
 			}
 		}
+		if t.Streamed && t.Left == leftDeadline && t.LeftAt <= at {
+			return unlearned(o, trust.ReasonProbeDeadlineExceeded, fmt.Sprintf("canceled after %s, when %s had ended our listening already: "+
+				"whether work went on cannot be told", offset(at), t.ours()))
+		}
 		if t.Left == leftDeadline && t.LeftAt < heard(t, at, tm) && t.Quiet() > at+race(tm) && !showsCanceled(t) {
 			return unlearned(o, trust.ReasonProbeDeadlineExceeded, fmt.Sprintf("canceled after %s, and %s before the stream, "+
 				"which may run %s late, had brought all that was made before", offset(at), t.ours(), offset(t.Lateness())))
