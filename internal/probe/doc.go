@@ -16,6 +16,7 @@
 //	Cancellation   cancellation.go, by long.go where it streams      cancellation_judge.go
 //	Resubscription long.go, Cancellation's task                      resubscription_judge.go
 //	Continuation   continuation.go                                   continuation_judge.go
+//	Push           push.go, its receiver's side webhook.go, selfcall.go push_judge.go
 //	InputModes     inputmodes.go, with what others say too           inputmodes_judge.go
 //	ExtendedCard   extendedcard.go, without a task                   extendedcard_judge.go
 //
