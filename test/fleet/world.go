@@ -293,7 +293,7 @@ func (w *world) excused(was trust.Peer, r trust.Round, active bool) bool {
 	reached := r.Reach.Outcome == trust.Honored
 	since := later(was.ClaimsSince, was.Rounds.ReachableSince)
 	if !since.IsZero() && w.now.Before(since.Add(2*w.policy.Interval+w.policy.ConfirmInterval)) ||
-		was.Rounds.ReachFailures > 0 || !reached || w.held == trust.ReasonBudgetExhausted {
+		was.Rounds.ReachFailures > 0 || !reached || w.busy || w.held == trust.ReasonBudgetExhausted {
 		return true
 	}
 	rec := record(was, w.peer.Lie.About)
