@@ -34,7 +34,7 @@ func TestCaseGuards(t *testing.T) {
 			rounds: 1, state: trust.Unverified, reason: trust.ReasonStreamIntermittent},
 		{name: "end of body: a reset in the moment in which the task ended", quirks: "reset burst", state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
 		{name: "end of body: a stream delimited by the connection in that moment", quirks: "cut-delimited burst", state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
-		{name: "direction: a cut before the end, and no times", quirks: "cut-before-end no-timestamps", state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
+		{name: "direction: a cut before the end, and no times", quirks: "cut-before-end no-timestamps", set: wellBeforeEnd, change: patient, state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
 		{name: "first event: a stream that is open and silent", quirks: "slow-first-event", change: func(j *Job) { j.Target.Timing.FirstEvent = 300 * time.Millisecond },
 			state: trust.Unverified, reason: trust.ReasonNoFirstEvent},
 		{name: "identity: a gateway gives every task another id in every event", quirks: "ids-per-event", set: slowly, state: trust.Unverified, reason: trust.ReasonTaskIdentityUnstable},

@@ -116,6 +116,7 @@ func TestSyntheticCases(t *testing.T) {
 		quirks  string
 		set     func(*agent.Config)
 		between func(http.Handler) http.Handler
+		change  func(*Job)
 		rounds  int
 		about   trust.Capability
 		state   trust.State
@@ -138,9 +139,9 @@ func TestSyntheticCases(t *testing.T) {
 		{name: "S04 states are numbers, TaskRetrieval", quirks: "numeric-states", about: trust.TaskRetrieval, state: trust.Trusted},
 		{name: "S04 states are numbers, and the end is withheld", quirks: "numeric-states withheld-end", rounds: 3, state: trust.Demoted, reason: trust.ReasonStreamClosedWithoutTerminalState},
 		{name: "S05 no history", quirks: "no-history", about: trust.TaskRetrieval, state: trust.Trusted},
-		{name: "S09 a clock a second behind, and a stream cut before the end", quirks: "cut-before-end slow-clock", rounds: 4, state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
-		{name: "S09 a clock a second ahead, and a stream cut before the end", quirks: "cut-before-end", set: func(c *agent.Config) { c.RPC.ClockOff = oneSecond },
-			rounds: 4, state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
+		{name: "S09 a clock a second behind, and a stream cut before the end", quirks: "cut-before-end slow-clock", set: wellBeforeEnd, change: patient, rounds: 4, state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
+		{name: "S09 a clock a second ahead, and a stream cut before the end", quirks: "cut-before-end", set: func(c *agent.Config) { wellBeforeEnd(c); c.RPC.ClockOff = oneSecond },
+			change: patient, rounds: 4, state: trust.Unverified, reason: trust.ReasonStreamInterrupted},
 		{name: "S09 a clock of another zone", quirks: "zone-clock", rounds: 3, state: trust.Trusted},
 		{name: "S09 a clock that stands", quirks: "stopped-clock", rounds: 3, state: trust.Trusted},
 		{name: "S09 a clock of another zone does not hide what a stream withholds", quirks: "zone-clock withheld-end", rounds: 3,
@@ -163,7 +164,11 @@ func TestSyntheticCases(t *testing.T) {
 			if about == "" {
 				about = trust.Streaming
 			}
-			p, rep := verdict(t, jobFor(t, s.URL, about), max(tc.rounds, 1))
+			job := jobFor(t, s.URL, about)
+			if tc.change != nil {
+				tc.change(&job)
+			}
+			p, rep := verdict(t, job, max(tc.rounds, 1))
 			rec := expectState(t, p, about, tc.state, tc.reason)
 			if tc.state == trust.Trusted && !warnedOf(rec, tc.warn) {
 				t.Errorf("warned of %v, want %q and nothing else", rec.Warnings, tc.warn)

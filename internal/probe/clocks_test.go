@@ -18,11 +18,26 @@ func TestCaseRulesAProxyThatCutsStreamsShortlyBeforeTheEndCostsNoTrust(t *testin
 		t.Run(quirks, func(t *testing.T) {
 			t.Parallel()
 			a := with(agent.V10, strings.Fields("cut-before-end "+quirks)...)
+			a.Set(agent.With(wellBeforeEnd))
 			job := jobFor(t, a.Start(t), trust.Streaming)
-			job.Target.Timing.Settle = 1200 * time.Millisecond // a second look 400 ms after the end, when the task is over
+			patient(&job)
+			job.Target.Timing.Settle = 3600 * time.Millisecond // a second look 1.2 s after the end, when the task is over
 			check(t, runJob(t, job), trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted})
 		})
 	}
+}
+
+// wellBeforeEnd has a stream cut 800 ms before its task ends, so that a slow machine does not cut it at the end.
+func wellBeforeEnd(c *agent.Config) {
+	c.Stream.Work = agent.Duration(2400 * time.Millisecond)
+	if c.Get.Slow > 0 {
+		c.Get.Slow = agent.Duration(1100 * time.Millisecond)
+	}
+}
+
+// patient waits for tasks that take so long.
+func patient(j *Job) {
+	j.Target.Timing.FirstEvent, j.Target.Timing.Task = 5*time.Second, 8*time.Second
 }
 
 // The same clocks do not excuse a stream that withholds the end.
