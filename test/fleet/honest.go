@@ -33,7 +33,7 @@ func odd() []Peer {
 			Agent: []agent.Option{agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(silence) })}}
 	}
 	fails := func(share float64, as string) Peer {
-		return Peer{Name: fmt.Sprintf("executor fails %g times in a hundred %s", 100*share, as), Troubled: share > 0.2, Agent: []agent.Option{agent.With(func(c *agent.Config) {
+		return Peer{Name: fmt.Sprintf("executor fails %g times in a hundred %s", 100*share, as), Troubled: share > 0.05, Agent: []agent.Option{agent.With(func(c *agent.Config) {
 			c.Script.FailShare, c.Script.FailAs = share, as
 		})}}
 	}
@@ -112,7 +112,8 @@ func odd() []Peer {
 	add(Peer{}, "ids-per-event", agent.V10)
 	add(Peer{}, "ids-per-answer", agent.V03)
 	for i := range all {
-		if strings.Contains(all[i].Name, "fails-often") || strings.Contains(all[i].Name, "error-after") || strings.Contains(all[i].Name, "late-headers") {
+		if strings.Contains(all[i].Name, "fails-often") || strings.Contains(all[i].Name, "error-after") || strings.Contains(all[i].Name, "late-headers") ||
+			strings.Contains(all[i].Name, "ids-per-") {
 			all[i].Troubled = true
 		}
 	}

@@ -135,7 +135,7 @@ func (w *world) pass(to time.Time) {
 
 // round runs one round and folds it.
 func (w *world) round(ctx context.Context, plan trust.Plan) error {
-	w.held = plan.Reason
+	w.held, w.busy = plan.Reason, false
 	share := faultShare
 	if plan.Kind == trust.Reachability {
 		share = cheapShare

@@ -79,7 +79,7 @@ func New(seed uint64, backends ...string) (*Proxy, error) {
 
 // newTransport speaks HTTP/1.1, and HTTP/2 without TLS where the client did.
 func newTransport() http.RoundTripper {
-	one := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute}
+	one := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 32, IdleConnTimeout: 2 * time.Second} // Node closes idle ones after 5 s
 	protocols := &http.Protocols{}
 	protocols.SetUnencryptedHTTP2(true)
 	two := &http.Transport{DisableCompression: true, Protocols: protocols}
