@@ -105,18 +105,19 @@ func refusedCancel(t *tape) bool {
 	return len(t.Cancels) > 0 && (t.Cancels[0].Code != 0 || t.Cancels[0].Fail != nil)
 }
 
-// repeatCancel asks again on a new connection where the method is not known though GetTask is (design 4.4).
+// repeatCancel asks again on new connections where the method is not known though GetTask is (design 4.4).
 func (s *session) repeatCancel(ctx context.Context, t *tape) {
 	if !cancelUnknown(t) || !pause(ctx, s.timing.Repeat) {
 		return
 	}
-	fresh := s.fresh()
-	defer fresh.Close()
-	ctx, cancel := s.unary(ctx)
-	defer cancel()
-	l := s.cancelTask(ctx, fresh, t.Began, t.TaskID())
-	l.Fresh = true
-	t.Cancels = append(t.Cancels, l)
+	s.again(func(fresh wire.Peer) bool {
+		one, cancel := s.unary(ctx)
+		defer cancel()
+		l := s.cancelTask(one, fresh, t.Began, t.TaskID())
+		l.Fresh = true
+		t.Cancels = append(t.Cancels, l)
+		return l.Code == codeMethodNotFound
+	})
 }
 
 // watchCancel is the step of a stream that is to be canceled.

@@ -16,6 +16,9 @@ func judgeCancellation(t *tape, tm Timing) trust.Observation {
 	if o, done := neverCanceled(o, t); done {
 		return o
 	}
+	if last := t.Cancels[len(t.Cancels)-1]; cancelUnknown(t) && last.Code != codeMethodNotFound {
+		return unlearned(o, trust.ReasonReplicaInconsistency, "CancelTask was not found, and on a new connection it was otherwise")
+	}
 	if at, known := canceledAt(t); known {
 		late := lateFrames(t, at, tm)
 		switch {
@@ -122,13 +125,7 @@ func judgeUnknownCancel(o trust.Observation, t *tape) trust.Observation {
 		return unlearned(o, trust.ReasonTaskOpsUnavailable, "neither CancelTask nor GetTask is known there: a gateway may serve messages only")
 	}
 	o.Explicit = true
-	if len(t.Cancels) > 1 {
-		again := t.Cancels[len(t.Cancels)-1]
-		if again.Code != codeMethodNotFound {
-			return unlearned(o, trust.ReasonReplicaInconsistency, "CancelTask was not found, and on a new connection it was")
-		}
-		o.Confirmed = again.Fresh
-	}
+	o.Confirmed = t.Cancels[len(t.Cancels)-1].Fresh
 	return diverged(o, trust.ReasonCancelRefused, lifecycle.Protocol, "0.3 §11.1.2, 1.0 §3.1",
 		"asked to cancel, method not found: every agent owes CancelTask")
 }

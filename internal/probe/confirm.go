@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // cardReads is how often the card is read again before a contradiction may demote, each time on a new connection. While a deploy is under
@@ -14,6 +15,18 @@ const cardReads = 6
 
 // refusals is how often a refusal is asked again, for the same reason. It costs a peer that refuses nothing.
 const refusals = 3
+
+// again asks for what was refused, each time on a new connection, for as long as it is refused.
+func (s *session) again(refused func(fresh wire.Peer) bool) {
+	for range refusals {
+		fresh := s.fresh()
+		stands := refused(fresh)
+		fresh.Close()
+		if !stands {
+			return
+		}
+	}
+}
 
 // confirm reads the card afresh before a contradiction is reported that may demote: other claims, and nothing was learned (design 4.4).
 func (r *round) confirm(ctx context.Context, s *session) {

@@ -23,7 +23,7 @@ type extension struct {
 	// none: this generation and binding have no such operation.
 	none  bool
 	first cardLook
-	// again is the same on a new connection, asked where the first was refused.
+	// again is the same on new connections, asked where the first was refused: the last answer, which is another if any was.
 	again *cardLook
 }
 
@@ -46,15 +46,16 @@ func askExtendedCard(ctx context.Context, s *session, a *asking) trust.Observati
 	began := time.Now()
 	x.first, x.none = s.extendedCard(ctx, s.rpc, began)
 	if x.declared && x.credentialed && x.first.refused() && pause(ctx, s.timing.Repeat) {
-		fresh := s.fresh()
-		defer fresh.Close()
-		l, _ := s.extendedCard(ctx, fresh, began)
-		x.again = &l
+		s.again(func(fresh wire.Peer) bool {
+			l, _ := s.extendedCard(ctx, fresh, began)
+			x.again = &l
+			return l.refused()
+		})
 	}
 	return judgeExtendedCard(x)
 }
 
-// extendedCardBound: two questions, each of two addresses at most, and the time between.
+// extendedCardBound: a question and its repetitions, few of which wait for long, of two addresses at most, and the time between.
 func extendedCardBound(t Timing) time.Duration { return 4*t.FirstEvent + t.Repeat }
 
 // credentialed says whether requests to the interface in use carry credentials: there are some, and they may go to its origin.

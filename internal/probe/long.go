@@ -18,7 +18,8 @@ type long struct {
 
 // seconds is what picking the stream up showed.
 type seconds struct {
-	// again is the second stream, and repeat the third, on a new connection, where the second was refused or ended at once. Nil: not opened.
+	// again is the second stream, and repeat the last of those on new connections, where the second was refused or ended at once. Nil: not
+	// opened.
 	again, repeat *tape
 	// after are the answers of GetTask asked after again, and after repeat, were over.
 	after []look
@@ -38,7 +39,7 @@ func (s *session) longTask(ctx context.Context, f *Fixture, joins bool) *long {
 	return &long{first: t, seconds: j.seen()}
 }
 
-// join opens the second stream and follows it. What may be a refusal, or ends at once, is tried again on a new connection.
+// join opens the second stream and follows it. What may be a refusal, or ends at once, is tried again on new connections.
 func (j *joint) join(ctx context.Context, id string) {
 	s := j.s
 	var m seconds
@@ -54,10 +55,12 @@ func (j *joint) join(ctx context.Context, id string) {
 	if !m.after[0].State.Active() || !pause(ctx, s.timing.Repeat) {
 		return
 	}
-	fresh := s.fresh()
-	defer fresh.Close()
-	m.repeat = s.pickUp(ctx, fresh, id, j.second)
-	m.after = append(m.after, s.ask(ctx, fresh, m.repeat, id))
+	before := m.after
+	s.again(func(fresh wire.Peer) bool {
+		m.repeat = s.pickUp(ctx, fresh, id, j.second)
+		m.after = append(before[:1:1], s.ask(ctx, fresh, m.repeat, id))
+		return doubtful(m.repeat)
+	})
 }
 
 func (s *session) pickUp(ctx context.Context, rpc wire.Peer, id string, do step) *tape {
@@ -215,7 +218,7 @@ func (j *joint) second(w *watch) (time.Duration, leave) {
 
 // shows: more than a snapshot came; or a snapshot, and the task is quiet.
 func shows(t *tape, tm Timing, now time.Duration) bool {
-	return t.Events > 1 || t.Events == 1 && now >= t.Quiet()+tm.Settle
+	return t.brought() > 1 || t.Events == 1 && now >= t.Quiet()+tm.Settle
 }
 
 func askResubscription(ctx context.Context, s *session, a *asking) trust.Observation {

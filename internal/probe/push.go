@@ -243,16 +243,17 @@ func (s *session) setPush(ctx context.Context, rpc wire.Peer, began time.Time, i
 	return l
 }
 
-// confirmPush asks again on a new connection, not before Timing.Repeat, and then whether the task is still at work (design 4.4).
+// confirmPush asks again on new connections, not before Timing.Repeat, and then whether the task is still at work (design 4.4).
 func (s *session) confirmPush(ctx context.Context, t *trial) {
 	if !pause(ctx, s.timing.Repeat) {
 		return
 	}
-	fresh := s.fresh()
-	defer fresh.Close()
-	l := s.setPush(ctx, fresh, t.Tape.Began, t.Tape.TaskID(), t.hook.config)
-	l.Fresh = true
-	t.Sets = append(t.Sets, l)
+	s.again(func(fresh wire.Peer) bool {
+		l := s.setPush(ctx, fresh, t.Tape.Began, t.Tape.TaskID(), t.hook.config)
+		l.Fresh = true
+		t.Sets = append(t.Sets, l)
+		return l.refuses()
+	})
 	s.look(ctx, s.rpc, t.Tape)
 }
 

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
@@ -96,9 +97,12 @@ func strangeJoin(o trust.Observation, t *tape) trust.Observation {
 func judgeJoin(o trust.Observation, l *long) trust.Observation {
 	t := l.again
 	last, _ := t.Last()
+	code, _, failed := t.Error()
 	switch {
-	case t.Events > 1:
-		text := fmt.Sprintf("picked the stream up, %d events came", t.Events)
+	case endedBefore(t):
+		return unlearned(o, trust.ReasonTaskEndedFirst, "the task was over when its stream was picked up")
+	case t.brought() > 1:
+		text := fmt.Sprintf("picked the stream up, %d events of the task came", t.brought())
 		if m, ok := t.Terminal(); ok {
 			text += ", to " + string(m.State)
 		}
@@ -106,8 +110,8 @@ func judgeJoin(o trust.Observation, l *long) trust.Observation {
 	case last.State.Interrupted():
 		return unlearned(withRule(o, "C18"), trust.ReasonNotExercised,
 			"the task waits as "+string(last.State)+", where a stream may close or stay open: nothing to pick up")
-	case last.State.Terminal():
-		return unlearned(o, trust.ReasonTaskEndedFirst, "the task was "+string(last.State)+" when its stream was picked up")
+	case failed:
+		return unlearned(o, codeReason(t.Generation, code, t.Status), fmt.Sprintf("the stream that was picked up ended with error %d before it brought more than a snapshot", code))
 	case endedAtOnce(t):
 		return endedJoin(withRule(o, "C18"), l)
 	case t.Left == leftNot && t.End != wire.EndOurs:
@@ -116,6 +120,26 @@ func judgeJoin(o trust.Observation, l *long) trust.Observation {
 		return unlearned(o, trust.ReasonProbeDeadlineExceeded, "no event came on the stream that was picked up before "+t.ours())
 	}
 	return silentJoin(o, l)
+}
+
+// endedBefore: the first state that came is the end.
+func endedBefore(t *tape) bool {
+	m, ok := t.Settled()
+	return ok && m.State.Terminal() && slices.IndexFunc(t.Marks, t.Own) == t.terminalIndex()
+}
+
+// brought counts the events of the task. An error, a Message and what is none of A2A show nothing of it.
+func (t *tape) brought() int {
+	n := 0
+	for _, m := range t.Marks {
+		switch m.Kind {
+		case wire.KindTask, wire.KindStatus, wire.KindArtifact:
+			if t.Own(m) {
+				n += m.Count
+			}
+		}
+	}
+	return n
 }
 
 func withRule(o trust.Observation, rule string) trust.Observation {
@@ -177,7 +201,7 @@ func broughtAfter(t *tape, at time.Time) int {
 // undeclaredResubscription says what became of a stream that no card declares, if one was tried beside another question. It is information.
 func undeclaredResubscription(o trust.Observation, t *tape) trust.Observation {
 	o.Rule = "wire 7.11"
-	if t != nil && t.Fail == nil && t.Streamed && t.Events > 1 {
+	if t != nil && t.Fail == nil && t.Streamed && t.brought() > 1 && !endedBefore(t) {
 		o.Warnings, o.Observed = []trust.Reason{trust.WarnUndeclaredButWorks}, t.account("")
 		return unlearned(o, trust.ReasonNotDeclared, "the card does not declare streaming; the stream of a task at work could be picked up all the same")
 	}

@@ -53,6 +53,11 @@ func TestJudgeResubscription(t *testing.T) {
 	}
 	left := snapshot(lifecycle.Working, wire.EndOurs, 20000*ms)
 	left.Left, left.LeftAt = leftDone, 20000*ms
+	then := func(more ...mark) *tape {
+		x := snapshot(lifecycle.Working, wire.EndOrderly, 900*ms)
+		x.Marks, x.Events = append(x.Marks, more...), 1+len(more)
+		return x
+	}
 	for name, tc := range map[string]struct {
 		again, repeat *tape
 		after         []look
@@ -77,7 +82,15 @@ func TestJudgeResubscription(t *testing.T) {
 		"refused once":                              {again: refusedWith(codeUnsupported), after: []look{working}, outcome: trust.Inconclusive, reason: trust.ReasonProbeDeadlineExceeded},
 		"refused for a task that had ended":         {again: refusedWith(codeUnsupported), after: []look{done}, outcome: trust.Inconclusive, reason: trust.ReasonTaskEndedFirst},
 		"refused where redirects led":               {again: func() *tape { x := refusedWith(codeMethodNotFound); x.Redirected = true; return x }(), outcome: trust.Inconclusive, reason: trust.ReasonEndpointRedirects},
-		"another task that GetTask knows":           {again: func() *tape { x := ended(); x.Marks[0].TaskID, x.Strange = "u", &look{ID: "u"}; return x }(), outcome: trust.Inconclusive, reason: trust.ReasonTaskIdentityUnstable},
+		"more of the task came":                     {again: then(mark{At: 9 * ms, Count: 1, Kind: wire.KindArtifact, TaskID: "t"}), outcome: trust.Honored, reason: trust.ReasonHonored},
+		"an error came in its place":                {again: then(mark{At: 9 * ms, Count: 1, Kind: wire.KindError, Code: codeInternal}), outcome: trust.Inconclusive, reason: trust.ReasonAgentFailing},
+		"nothing of A2A came in its place":          {again: then(mark{At: 9 * ms, Count: 3, Kind: wire.KindOther}), outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},
+		"the end came first": {again: func() *tape {
+			x := then(mark{At: 9 * ms, Count: 1, Kind: wire.KindStatus, TaskID: "t", State: lifecycle.Completed})
+			x.Marks[0].State = lifecycle.Completed
+			return x
+		}(), outcome: trust.Inconclusive, reason: trust.ReasonTaskEndedFirst},
+		"another task that GetTask knows": {again: func() *tape { x := ended(); x.Marks[0].TaskID, x.Strange = "u", &look{ID: "u"}; return x }(), outcome: trust.Inconclusive, reason: trust.ReasonTaskIdentityUnstable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			again := *tc.again

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentpeer/agentpeer/internal/card"
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // Run runs one round to its end: target in, report out. It never panics, always returns within Bound(job), and leaves no task of its own
@@ -158,17 +159,19 @@ func (s *session) otherWords() bool {
 	})
 }
 
-// confirmRefusal asks an endpoint that refuses its declared dialect again, on a new connection and not before Timing.Repeat,
+// confirmRefusal asks an endpoint that refuses its declared dialect again, on new connections and not before Timing.Repeat,
 // and charges Streaming with it where that is declared (C35, C37), unless the card has further interfaces that were not asked.
 func (r *round) confirmRefusal(ctx context.Context, s *session) {
 	m := r.contact.refusal
 	refusedWith := fmt.Sprintf("error %d", r.contact.code)
 	o := trust.Observation{Capability: trust.Streaming, Explicit: true, Observed: []string{"GetTask:" + refusedWith, "send:" + refusedWith}}
 	o = diverged(o, m.reason, m.basis, m.rule, m.text)
-	fresh := s.fresh()
-	defer fresh.Close()
 	if pause(ctx, s.timing.Repeat) {
-		again := s.ping(ctx, fresh)
+		var again look
+		s.again(func(fresh wire.Peer) bool {
+			again = s.ping(ctx, fresh)
+			return again.Code == r.contact.code
+		})
 		switch {
 		case again.Code == r.contact.code:
 			o.Confirmed, r.unusable, r.refusalStands = true, true, true

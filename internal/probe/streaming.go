@@ -81,15 +81,11 @@ func (s *session) frameRefusal(ctx context.Context, x *exchange, f *Fixture) {
 	if !pause(ctx, s.timing.Repeat-time.Since(asked)) {
 		return
 	}
-	for range refusals {
-		fresh := s.fresh()
+	s.again(func(fresh wire.Peer) bool {
 		x.second = s.probeStream(ctx, fresh, f, false)
 		x.two = judgeStream(x.second, s.timing)
-		fresh.Close()
-		if x.two.sort != refused {
-			return
-		}
-	}
+		return x.two.sort == refused
+	})
 }
 
 // methodNotFound tells what -32601 in answer to a streaming call means, by asking the send method and the sibling dialects (C25, C35,
