@@ -297,6 +297,11 @@ func (w *world) excused(was trust.Peer, r trust.Round, active bool) bool {
 		return true
 	}
 	rec := record(was, w.peer.Lie.About)
+	if rec != nil && !rec.NextProbe.IsZero() && !slices.Contains(r.Asked, rec.Capability) && w.now.After(rec.NextProbe.Add(w.policy.Interval/10)) {
+		// Due, the peer reachable, and another round ran: the capability's worst cost did not fit into the budget.
+		w.tally.near("held back by the budget | " + w.peer.Name)
+		return true
+	}
 	if active && r.Kind == trust.Behavior && slices.Contains(r.Asked, w.peer.Lie.About) {
 		return !slices.ContainsFunc(r.Observations, func(o trust.Observation) bool {
 			return o.Capability == w.peer.Lie.About && o.Outcome != trust.Inconclusive
