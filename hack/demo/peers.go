@@ -19,6 +19,7 @@ const (
 	saysAnnotation   = "demo.agentpeer.dev/says"   // what the agent is, for people
 	expectAnnotation = "demo.agentpeer.dev/expect" // verdicts that must come, "Streaming=Trusted Continuation=Demoted/TaskIdChangedOnContinuation"
 	errandAnnotation = "demo.agentpeer.dev/errand" // what the two clients do there: answer, ask or cancel
+	sdkAnnotation    = "demo.agentpeer.dev/sdk"    // the third-party server to start for it, see test/sdk
 	failsAnnotation  = "demo.agentpeer.dev/card-trusting-client-fails"
 )
 
@@ -28,6 +29,7 @@ type peer struct {
 	says   string
 	expect []expectation
 	errand string
+	sdk    string
 	// fails: a client that trusts the card comes to grief here.
 	fails bool
 }
@@ -52,8 +54,10 @@ func (d *stage) applyPeers(ctx context.Context) error {
 			return err
 		}
 		p.object.Namespace = peerNamespace
-		if p.name() == sdkPeer {
-			p.object.Spec.URL = d.sdkURL
+		if p.sdk != "" {
+			if err := d.startSDKPeer(ctx, p); err != nil {
+				return err
+			}
 		}
 		if err := d.api.Create(ctx, p.object, client.FieldOwner("demo")); err != nil {
 			return fmt.Errorf("applying %q: %w", f, err)
@@ -73,7 +77,8 @@ func readPeer(path string) (peer, error) {
 		return peer{}, fmt.Errorf("reading %q: %w", path, err)
 	}
 	notes := p.object.Annotations
-	p.says, p.errand, p.fails = notes[saysAnnotation], notes[errandAnnotation], notes[failsAnnotation] == "true"
+	p.says, p.errand, p.sdk = notes[saysAnnotation], notes[errandAnnotation], notes[sdkAnnotation]
+	p.fails = notes[failsAnnotation] == "true"
 	for _, word := range strings.Fields(notes[expectAnnotation]) {
 		name, verdict, ok := strings.Cut(word, "=")
 		if !ok {

@@ -6,15 +6,13 @@ import (
 	"github.com/agentpeer/agentpeer/test/sdk"
 )
 
-// sdkPeer is the AgentPeer whose agent is a third-party server; it picks its own port, so its file's URL is replaced.
-const sdkPeer = "node-sdk"
-
-func (d *stage) startSDKPeer(ctx context.Context) error {
-	url, stop, err := sdk.Start(ctx, "a2a-js-1.3.0")
+// startSDKPeer starts the third-party server that a peer's file names. It picks its own port, so the file's URL is replaced.
+func (d *stage) startSDKPeer(ctx context.Context, p peer) error {
+	url, stop, err := sdk.Start(ctx, p.sdk)
 	if err != nil {
 		return err
 	}
 	d.undo = append(d.undo, func() error { stop(); return nil })
-	d.sdkURL = url
+	p.object.Spec.URL = url
 	return nil
 }

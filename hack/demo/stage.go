@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,6 @@ type stage struct {
 	kubeconfig string
 	operator   *process
 	peers      []peer
-	sdkURL     string
 	undo       []func() error
 }
 
@@ -119,13 +119,11 @@ func (d *stage) install(ctx context.Context) error {
 	return d.api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: peerNamespace}})
 }
 
-// startAgents starts the scripted agents, and the Node.js server on a third-party SDK.
+// startAgents starts the scripted agents.
 func (d *stage) startAgents(ctx context.Context) error {
 	file := filepath.Join(d.root, "hack", "demo", "agents.yaml")
-	if _, err := d.start(ctx, "agents", []string{d.bin("agent"), "-config", file, "-watch-stdin"}, nil, "ready"); err != nil {
-		return err
-	}
-	return d.startSDKPeer(ctx)
+	_, err := d.start(ctx, "agents", []string{d.bin("agent"), "-config", file, "-watch-stdin"}, nil, "ready")
+	return err
 }
 
 func (d *stage) startOperator(ctx context.Context) error {
@@ -139,12 +137,26 @@ func (d *stage) startOperator(ctx context.Context) error {
 	if err := writeKubeconfig(path, d.config, clientcmdapi.AuthInfo{Token: token.Status.Token}); err != nil {
 		return err
 	}
+	callbacks, err := freeAddress()
+	if err != nil {
+		return err
+	}
 	p, err := d.start(ctx, "operator", []string{d.bin("manager"), "--kubeconfig", path, "--allow-cidrs", "127.0.0.0/8",
 		"--config", filepath.Join(d.root, "hack", "demo", "operator.yaml"),
 		"--leader-elect", "--leader-election-namespace", operatorNamespace,
+		"--callback-url", "http://" + callbacks, "--callback-bind-address", callbacks,
 		"--health-probe-bind-address", "0"}, nil, "Starting workers")
 	d.operator = p
 	return err
+}
+
+// freeAddress is one on loopback that nobody listens on now.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
 }
 
 // process is a program that the demo has running.

@@ -75,7 +75,7 @@ func (d *stage) statuses(ctx context.Context) (map[string]*v1alpha1.AgentPeer, [
 // columns of the table besides name and path.
 var columns = []v1alpha1.CapabilityName{
 	v1alpha1.CapabilityStreaming, v1alpha1.CapabilityTaskRetrieval, v1alpha1.CapabilityLifecycle,
-	v1alpha1.CapabilityCancellation, v1alpha1.CapabilityContinuation,
+	v1alpha1.CapabilityCancellation, v1alpha1.CapabilityContinuation, v1alpha1.CapabilityPushNotifications,
 }
 
 func table(peers []peer, now map[string]*v1alpha1.AgentPeer) string {
@@ -83,7 +83,7 @@ func table(peers []peer, now map[string]*v1alpha1.AgentPeer) string {
 	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	fmt.Fprint(t, "PEER\tPATH\tMULTI-TURN\tCANCEL")
 	for _, c := range columns {
-		fmt.Fprintf(t, "\t%s", strings.ToUpper(string(c)))
+		fmt.Fprintf(t, "\t%s", strings.TrimSuffix(strings.ToUpper(string(c)), "NOTIFICATIONS"))
 	}
 	fmt.Fprintln(t)
 	for _, p := range peers {
@@ -98,7 +98,7 @@ func table(peers []peer, now map[string]*v1alpha1.AgentPeer) string {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s", p.name(), path, multi, cancel)
 		for _, c := range columns {
 			state := "-"
-			if cs := capability(s, c); cs != nil {
+			if cs := capability(s, c); cs != nil && cs.Reason != v1alpha1.ReasonNotDeclared {
 				state = string(cs.State)
 			}
 			fmt.Fprintf(t, "\t%s", state)
