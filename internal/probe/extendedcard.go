@@ -23,6 +23,8 @@ type extension struct {
 	// none: this generation and binding have no such operation.
 	none  bool
 	first cardLook
+	// messagesOnly: GetTask is not known there either.
+	messagesOnly bool
 	// again is the same on new connections, asked where the first was refused: the last answer, which is another if any was.
 	again *cardLook
 }
@@ -36,7 +38,7 @@ type cardLook struct {
 	moved bool
 	// absent: 0.2 has a GET for it, and what it should be under is not there.
 	absent bool
-	// card came back: some JSON object did. withdraws says that it takes back what the public card declares.
+	// card came back: an object with anything of what a card is for. withdraws says that it takes back what the public card declares.
 	card, withdraws bool
 }
 
@@ -45,6 +47,9 @@ func askExtendedCard(ctx context.Context, s *session, a *asking) trust.Observati
 	x := extension{declared: a.r.declared(trust.ExtendedAgentCard), credentialed: s.credentialed()}
 	began := time.Now()
 	x.first, x.none = s.extendedCard(ctx, s.rpc, began)
+	if x.first.code == codeMethodNotFound {
+		x.messagesOnly = s.lookFor(ctx, newID(), began).Code == codeMethodNotFound
+	}
 	if x.declared && x.credentialed && x.first.refused() && pause(ctx, s.timing.Repeat) {
 		s.again(func(fresh wire.Peer) bool {
 			l, _ := s.extendedCard(ctx, fresh, began)
@@ -109,8 +114,8 @@ func (s *session) extendedCard(ctx context.Context, rpc wire.Peer, began time.Ti
 // read takes an extended card in. It is hostile input like any card: parsed by the same parser, bounded by the transport, kept nowhere.
 func (l *cardLook) read(s *session, body []byte) {
 	c, err := card.Parse(body, s.in.URL)
-	if err != nil {
-		return
+	if err != nil || len(c.Interfaces) == 0 && len(c.Skills) == 0 && !c.HasCapabilities {
+		return // a page of errors is an object too
 	}
 	l.card = true
 	if s.card == nil {

@@ -52,6 +52,9 @@ func judgeExtendedCard(x extension) trust.Observation {
 	case x.first.absent:
 		return diverged(o, trust.ReasonExtendedCardRefused, lifecycle.Card, "wire 7.9",
 			"the card declares an extended card, and nothing is found where 0.2 has it")
+	case x.messagesOnly:
+		return unlearned(o, trust.ReasonTaskOpsUnavailable,
+			"asked for the extended card, method not found, and GetTask is not known there either: a gateway may serve messages only")
 	case x.first.refused():
 		return extendedCardRefused(o, x)
 	case x.first.code != 0:

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentpeer/agentpeer/internal/card"
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
 	"github.com/agentpeer/agentpeer/test/agent"
@@ -73,6 +74,37 @@ func TestExtendedCard(t *testing.T) {
 					t.Errorf("the question cost %d tasks, and the report says %d", n, rep.Round.Tasks)
 				}
 			})
+		}
+	}
+}
+
+// A gateway that knows no methods but those of messages is not the agent's own word (C85), and an object that is no card is none.
+func TestWhatIsNoWordAboutTheExtendedCard(t *testing.T) {
+	t.Parallel()
+	unknown := agent.With(func(c *agent.Config) { c.Extended.Refuse = codeMethodNotFound })
+	for name, tc := range map[string]struct {
+		quirks []string
+		want   expectation
+	}{
+		"a gateway for messages alone":     {[]string{"extended-refused", "get-unknown"}, expectation{outcome: trust.Inconclusive, reason: trust.ReasonTaskOpsUnavailable}},
+		"an agent that does not know this": {[]string{"extended-refused"}, expectation{outcome: trust.Diverged, reason: trust.ReasonExtendedCardRefused}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job := jobFor(t, agent.New(agent.Is(tc.quirks...), unknown).Start(t), trust.ExtendedAgentCard)
+			loggedIn(&job)
+			check(t, runJob(t, job), trust.ExtendedAgentCard, tc.want)
+		})
+	}
+	in := card.Interface{URL: &url.URL{Scheme: "https", Host: "agent.test"}}
+	for body, want := range map[string]bool{
+		`{}`:                                false,
+		`{"message":"no route","code":404}`: false,
+		`{"name":"a","url":"https://agent.test/a2a"}`: true,
+	} {
+		var l cardLook
+		if l.read(&session{in: in}, []byte(body)); l.card != want {
+			t.Errorf("%s taken for a card: %v", body, l.card)
 		}
 	}
 }
