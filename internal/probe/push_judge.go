@@ -191,6 +191,9 @@ func judgeSilence(o trust.Observation, p *pushed) trust.Observation {
 			"the webhook was called about another task: something may rewrite task ids")
 	case p.any(func(_ *trial, d delivery) bool { return d.Unread && !d.forged() }):
 		return unlearned(o, trust.ReasonUnexpectedAnswer, "the webhook was called with a body that is too large or none of A2A")
+	case p.any(func(_ *trial, d delivery) bool { return true }):
+		// Nobody else knows the path, and something on the way may put secrets of its own there.
+		return unlearned(o, trust.ReasonUnexpectedAnswer, "the webhook was called, with other secrets than its own or about no task")
 	case !p.accepted():
 		return judgeNotAccepted(o, p)
 	case !p.inPlace():

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/serve"
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 	"github.com/agentpeer/agentpeer/test/agent"
 )
 
@@ -114,7 +116,7 @@ var pushCases = []struct {
 	{agent.V10, []string{"push-text"}, trust.Inconclusive, trust.ReasonUnexpectedAnswer, nil, false},
 	{agent.V10, []string{"push-giant"}, trust.Inconclusive, trust.ReasonUnexpectedAnswer, nil, false},
 	{agent.V10, []string{"push-other-task"}, trust.Inconclusive, trust.ReasonTaskIdentityUnstable, nil, false},
-	{agent.V10, []string{"push-wrong-secrets"}, trust.Diverged, trust.ReasonPushNotDelivered, []trust.Reason{trust.WarnPushSecretMismatch}, false},
+	{agent.V10, []string{"push-wrong-secrets"}, trust.Inconclusive, trust.ReasonUnexpectedAnswer, []trust.Reason{trust.WarnPushSecretMismatch}, false},
 }
 
 func TestPushNotificationsAreJudgedByWhatArrives(t *testing.T) {
@@ -234,6 +236,29 @@ func TestUndeclaredPushIsInformation(t *testing.T) {
 				t.Errorf("it cost %d tasks", rep.Round.Tasks)
 			}
 		})
+	}
+}
+
+// A gateway between the agent and us may put a login of its own where the credentials were, and some agents send no token beside them. Whoever
+// called is not silent, and neither is one that calls about no task.
+func TestWhoCalledInAnotherWayIsNotSilent(t *testing.T) {
+	t.Parallel()
+	task := &tape{Marks: []mark{{Kind: wire.KindTask, TaskID: "t", State: lifecycle.Working}},
+		Looks: []look{{Asked: 2 * ms, At: 3 * ms, ID: "t", State: lifecycle.Working}, {Asked: 9 * ms, At: 10 * ms, ID: "t", State: lifecycle.Completed}}}
+	reached := selfCall{Made: true, Reached: true, Whole: true}
+	for name, tc := range map[string]struct {
+		came    []delivery
+		outcome trust.Outcome
+	}{
+		"nobody called":      {nil, trust.Diverged},
+		"with another login": {[]delivery{{Kind: wire.KindTask, TaskID: "t", State: lifecycle.Completed, Token: secretAbsent, Auth: secretWrong}}, trust.Inconclusive},
+		"about no task":      {[]delivery{{Kind: wire.KindMessage, Token: secretRight, Auth: secretRight}}, trust.Inconclusive},
+	} {
+		p := &pushed{Generation: wire.V10, Before: reached, After: reached, Reachable: true,
+			Trials: []*trial{{Tape: task, Sets: []setLook{{look: look{At: 1 * ms}}}, Deliveries: tc.came}}}
+		if o := judgePush(p); o.Outcome != tc.outcome {
+			t.Errorf("%s: %s %s %s", name, o.Outcome, o.Reason, o.Message)
+		}
 	}
 }
 
