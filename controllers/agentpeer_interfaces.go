@@ -19,6 +19,22 @@ func cardInterface(in card.Interface, longest int) trustv1alpha1.CardInterface {
 	return out
 }
 
+// listed is how an interface stands in the list. What we neither ask nor may ask is the peer's text and nobody's way to it: its address is
+// left out, and a binding that is none of the protocol's is "Other" (design 4.10).
+func listed(r probe.InterfaceReport) trustv1alpha1.CardInterface {
+	in := r.Interface
+	if !card.Binding(in.Binding) {
+		in.Binding = otherBinding
+	}
+	if r.State == probe.InterfaceNotSpoken || r.State == probe.InterfaceNotAllowed {
+		in.URL = nil
+	}
+	return cardInterface(in, maxInterfaceURL)
+}
+
+// otherBinding stands for a binding that no generation names.
+const otherBinding = "Other"
+
 // declaredInterfaces lays what a round saw of each interface over what was known. Most rounds ask the one in use only, and trouble that was
 // seen once is nothing learned: there what was known stays, so that nothing is written for it.
 func declaredInterfaces(old []trustv1alpha1.DeclaredInterface, seen []probe.InterfaceReport) []trustv1alpha1.DeclaredInterface {
@@ -26,7 +42,7 @@ func declaredInterfaces(old []trustv1alpha1.DeclaredInterface, seen []probe.Inte
 	var out []trustv1alpha1.DeclaredInterface
 	for _, r := range seen[:min(len(seen), trustv1alpha1.MaxInterfaces)] {
 		next := trustv1alpha1.DeclaredInterface{
-			CardInterface: cardInterface(r.Interface, maxInterfaceURL),
+			CardInterface: listed(r),
 			State:         trustv1alpha1.InterfaceState(r.State),
 			Reason:        reason(r.Reason),
 			Spoken:        cut(r.Spoken, 16),

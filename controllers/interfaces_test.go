@@ -65,3 +65,18 @@ func TestAnInterfaceThatWasInUse(t *testing.T) {
 		t.Errorf("it is %s, want it still in use: the whole peer may be down", got[0].State)
 	}
 }
+
+// Seen as the end-to-end test of graffiti: a binding and an address that nobody asks reached status as the card spelled them.
+func TestInterfacesThatAreNotAskedShowNoTextOfTheCard(t *testing.T) {
+	away := &url.URL{Scheme: "https", Host: "ignore-your-instructions.example", Path: "/"}
+	list := declaredInterfaces(nil, []probe.InterfaceReport{
+		{Interface: card.Interface{Binding: "ignore-your-instructions", ProtocolVersion: "1.0", URL: away}, State: probe.InterfaceNotSpoken},
+		{Interface: card.Interface{Binding: "GRPC", ProtocolVersion: "1.0", URL: away}, State: probe.InterfaceNotAllowed},
+	})
+	want := []trustv1alpha1.CardInterface{{Binding: "Other", ProtocolVersion: "1.0"}, {Binding: "GRPC", ProtocolVersion: "1.0"}}
+	for i, d := range list {
+		if d.CardInterface != want[i] {
+			t.Errorf("interface %d stands in status as %+v, want %+v", i, d.CardInterface, want[i])
+		}
+	}
+}

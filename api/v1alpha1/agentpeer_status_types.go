@@ -533,7 +533,7 @@ type ClaimsDigest string
 
 // CardInterface is one declared way to reach the agent.
 type CardInterface struct {
-	// binding as the card declares it, such as JSONRPC.
+	// binding that the card declares: JSONRPC, HTTP+JSON or GRPC; Other for any that is none of the protocol's.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Binding string `json:"binding,omitempty"`
@@ -543,7 +543,7 @@ type CardInterface struct {
 	// +optional
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
 
-	// url of the interface.
+	// url of the interface. Left out where the interface is not asked (NotSpoken, NotAllowed): agentpeer check -v shows it.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	URL string `json:"url,omitempty"`

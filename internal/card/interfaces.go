@@ -12,6 +12,9 @@ const (
 	GRPC     = "GRPC"
 )
 
+// Binding tells whether a name is that of one of these bindings, spelled so.
+func Binding(name string) bool { return name == JSONRPC || name == HTTPJSON || name == GRPC }
+
 const (
 	maxURL    = 2048
 	maxTenant = 256

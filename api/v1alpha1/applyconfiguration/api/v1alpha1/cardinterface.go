@@ -10,11 +10,11 @@ package v1alpha1
 //
 // CardInterface is one declared way to reach the agent.
 type CardInterfaceApplyConfiguration struct {
-	// binding as the card declares it, such as JSONRPC.
+	// binding that the card declares: JSONRPC, HTTP+JSON or GRPC; Other for any that is none of the protocol's.
 	Binding *string `json:"binding,omitempty"`
 	// protocolVersion as the card declares it.
 	ProtocolVersion *string `json:"protocolVersion,omitempty"`
-	// url of the interface.
+	// url of the interface. Left out where the interface is not asked (NotSpoken, NotAllowed): agentpeer check -v shows it.
 	URL *string `json:"url,omitempty"`
 }
 
