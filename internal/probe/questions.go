@@ -20,15 +20,15 @@ type question struct {
 	ask func(context.Context, *session, *asking) trust.Observation
 }
 
-// questions is the table, in the order in which they are asked; Lifecycle is judged by what the others began. Streaming's cost is a stream, the control and a second stream; the control by itself costs no more than that.
+// questions is the table, in the order in which they are asked; Lifecycle is judged by what the others began. Streaming's cost is a stream, the control, a second stream and the control again; the control by itself costs no more than that.
 // Continuation's is a message, its reply, and the reply by itself. TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked; Lifecycle costs one more where Cancellation is not.
 // PushNotifications' is a message with a webhook, a stream with one, and a long task that gets one by the method; most agents call for the first.
 var questions = []question{
-	{trust.Streaming, 3, streamingBound, askStreaming},
+	{trust.Streaming, 4, streamingBound, askStreaming},
 	{trust.Cancellation, 1, cancellationBound, askCancellation},
 	{trust.Resubscription, 1, resubscriptionBound, askResubscription},
 	{trust.Continuation, 3, continuationBound, askContinuation},
-	{trust.TaskRetrieval, 2, retrievalBound, askRetrieval},
+	{trust.TaskRetrieval, 3, retrievalBound, askRetrieval},
 	{trust.InputModes, maxModeMessages, inputModesBound, askInputModes},
 	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},
 	{trust.PushNotifications, 3, pushBound, askPush},
@@ -144,9 +144,9 @@ func (a *asking) shared(ctx context.Context, s *session) *exchange {
 	return x
 }
 
-// streamingBound: two streams, a control, and a stream picked up again or asked of a sibling dialect.
+// streamingBound: two streams, two controls, and a stream picked up again or asked of a sibling dialect.
 func streamingBound(t Timing) time.Duration {
-	return 4*t.Task + t.Repeat + lookBound(t)
+	return 5*t.Task + t.Repeat + lookBound(t)
 }
 
 // exchangeBound: one stream or control, and its looks.
