@@ -21,17 +21,29 @@ func judgeHistory(o trust.Observation, h historySeen) trust.Observation {
 	return o
 }
 
-// judgeImmediate adds whether a send that was to return at once did (wire reference 7.10): one that took longer than a first sign of life
-// may, and then brought the completed task, waited for it. Anything that came sooner is legal, whatever it brought. 0.x only asks for it.
+// waited: the send took longer than a first sign of life may, and then brought the completed task. What came sooner is legal, whatever it
+// brought.
+func (x immediate) waited() bool {
+	t := x.tape
+	return t != nil && t.Fail == nil && !t.Streamed && t.EndAt >= x.patience && len(t.Marks) > 0 && t.Marks[0].State == lifecycle.Completed
+}
+
+// queued: it may have been the message that waited, before any task was made of it: for a worker, a cold start, or a limit on the way. The next
+// message waited as well, or was not heard of.
+func (x immediate) queued() bool {
+	return x.next == nil || x.next.Fail != nil || x.tape.EndAt-x.next.EndAt < x.patience/2
+}
+
+// judgeImmediate adds whether a send that was to return at once waited for the end of its task (wire reference 7.10). 0.x only asks for it.
 func judgeImmediate(o trust.Observation, x immediate) trust.Observation {
 	t := x.tape
-	if t == nil || t.Fail != nil || t.Streamed || t.EndAt < x.patience || len(t.Marks) == 0 || t.Marks[0].State != lifecycle.Completed {
+	if !x.waited() {
 		return o
 	}
-	if t.Generation != wire.V10 {
+	if t.Generation != wire.V10 || x.queued() {
 		o.Warnings = append(o.Warnings, trust.WarnImmediateSendWaited)
 		return o
 	}
 	return diverged(o, trust.ReasonReturnImmediatelyIgnored, lifecycle.Protocol, "1.0 §3.2.2",
-		fmt.Sprintf("asked to return at once, the send of a long task was answered after %s, with the task completed", offset(t.EndAt)))
+		fmt.Sprintf("asked to return at once, the send of a long task was answered after %s, with the task completed; the next message after %s", offset(t.EndAt), offset(x.next.EndAt)))
 }

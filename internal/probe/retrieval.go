@@ -17,6 +17,8 @@ type immediate struct {
 	tape *tape
 	// patience is how long an answer may take that is not at all immediate.
 	patience time.Duration
+	// next is the ordinary message, sent in the same way right after one that took so long; nil if none did.
+	next *tape
 }
 
 func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation {
@@ -34,13 +36,17 @@ func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation 
 		o = judgeHistory(o, s.probeHistory(ctx, id))
 	}
 	if f := s.job.Target.Fixtures.LongRunning; f != nil && o.Outcome != trust.Diverged && s.generation() != wire.V01 {
-		o = judgeImmediate(o, immediate{tape: a.sentAtOnce(ctx, s, f), patience: s.timing.FirstEvent})
+		x := immediate{tape: a.sentAtOnce(ctx, s, f), patience: s.timing.FirstEvent}
+		if x.waited() && s.generation() == wire.V10 {
+			x.next = s.sendMessage(ctx, s.rpc, s.message(s.job.Target.Fixtures.Message), false)
+		}
+		o = judgeImmediate(o, x)
 	}
 	return o
 }
 
-// retrievalBound: the exchange, four questions about history, and a long task that is to be answered at once.
-func retrievalBound(t Timing) time.Duration { return exchangeBound(t) + t.Task + 4*t.FirstEvent }
+// retrievalBound: the exchange, four questions about history, a long task that is to be answered at once, and an ordinary one.
+func retrievalBound(t Timing) time.Duration { return exchangeBound(t) + 2*t.Task + 4*t.FirstEvent }
 
 func (s *session) probeHistory(ctx context.Context, id string) historySeen {
 	h := historySeen{one: s.historyOf(ctx, s.rpc, id, 1), again: -1}
