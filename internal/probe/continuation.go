@@ -148,7 +148,7 @@ func (d *dialogue) answer(ctx context.Context, t *tape) {
 		return
 	}
 	m := d.s.message(d.fixture.Reply)
-	m.TaskID, m.ContextID = id, t.ContextID()
+	m.TaskID, m.ContextID = d.s.ids.id(id), t.ContextID()
 	if d.streams && d.clientNames {
 		// 0.1 cannot ask for an answer at once, and an answer that waits for a task that never moves would tell nothing.
 		d.reply = d.s.streamMessage(ctx, d.s.rpc, m, d.follow(id))

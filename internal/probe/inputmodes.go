@@ -267,7 +267,7 @@ func (d *dialogue) repeatRefused(ctx context.Context) {
 	fresh := d.s.fresh()
 	defer fresh.Close()
 	m := d.s.message(d.fixture.Reply)
-	m.TaskID, m.ContextID = d.first.TaskID(), d.first.ContextID()
+	m.TaskID, m.ContextID = d.s.ids.id(d.first.TaskID()), d.first.ContextID()
 	d.repeated = d.s.sendMessage(ctx, fresh, m, false)
 }
 

@@ -80,8 +80,8 @@ func (l *ledger) zombie(id string, since time.Time) {
 // UnknownTask stands for the id of an orphan whose id the peer never told.
 const UnknownTask = "unknown"
 
-// maxOpen bounds what we clean up after: a peer may name as many tasks as it likes.
-const maxOpen = 16
+// maxOpen bounds what we clean up after: a peer may name as many tasks as it likes. It is more than a round begins (Costs).
+const maxOpen = 32
 
 // beyond are the tasks that no cancel of ours can reach.
 func (l *ledger) beyond() []Orphan {
@@ -131,12 +131,12 @@ func (s *session) cleanUp(ctx context.Context) []Orphan {
 
 // ended cancels a task and says whether it is over, or gone.
 func (s *session) ended(ctx context.Context, b begun) bool {
-	a, err := b.rpc.CancelTask(ctx, b.id)
+	a, err := b.rpc.CancelTask(ctx, s.ids.id(b.id))
 	if err == nil && over(a) {
 		return true
 	}
 	for range 3 {
-		a, err = b.rpc.GetTask(ctx, b.id, nil)
+		a, err = b.rpc.GetTask(ctx, s.ids.id(b.id), nil)
 		if err == nil && over(a) {
 			return true
 		}

@@ -64,7 +64,7 @@ func (j *joint) join(ctx context.Context, id string) {
 }
 
 func (s *session) pickUp(ctx context.Context, rpc wire.Peer, id string, do step) *tape {
-	return s.stream(ctx, rpc, func(ctx context.Context) (*wire.Stream, error) { return rpc.Resubscribe(ctx, id) }, do)
+	return s.stream(ctx, rpc, func(ctx context.Context) (*wire.Stream, error) { return rpc.Resubscribe(ctx, s.ids.id(id)) }, do)
 }
 
 func (s *session) ask(ctx context.Context, rpc wire.Peer, t *tape, id string) look {

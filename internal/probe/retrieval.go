@@ -62,7 +62,7 @@ func (s *session) probeHistory(ctx context.Context, id string) historySeen {
 func (s *session) historyOf(ctx context.Context, rpc wire.Peer, id string, most int) int {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
-	a, err := rpc.GetTask(ctx, id, &most)
+	a, err := rpc.GetTask(ctx, s.ids.id(id), &most)
 	if err != nil || a.Err != nil || a.Kind != wire.KindTask || turnedAway(a) != nil {
 		return -1
 	}

@@ -222,7 +222,7 @@ func (s *session) resubscribe(ctx context.Context, t *tape) bool {
 		return false
 	}
 	again := s.stream(ctx, s.rpc, func(ctx context.Context) (*wire.Stream, error) {
-		return s.rpc.Resubscribe(ctx, id)
+		return s.rpc.Resubscribe(ctx, s.ids.id(id))
 	}, s.watchStream())
 	_, first, _ := again.Error()
 	return again.Fail == nil && again.Streamed && !first && again.TaskID() == id
