@@ -134,10 +134,14 @@ func (q *modeQuestion) ask(ctx context.Context, mode string, reserve int) {
 		try.first = s.sendMode(ctx, s.rpc, f)
 	}
 	if modeRefused(try.first) && q.left > reserve && pause(ctx, s.timing.Repeat) {
-		q.left--
-		fresh := s.fresh()
-		defer fresh.Close()
-		try.again = s.sendMode(ctx, fresh, f)
+		s.again(func(fresh wire.Peer) bool {
+			if q.left <= reserve {
+				return false
+			}
+			q.left--
+			try.again = s.sendMode(ctx, fresh, f)
+			return modeRefused(try.again)
+		})
 	}
 	q.seen.tries = append(q.seen.tries, try)
 }

@@ -16,12 +16,13 @@ import (
 	"github.com/agentpeer/agentpeer/test/agent"
 )
 
-// rollout is an agent behind a balancer that leads to an older replica at first: some methods are not known there, the first times that
-// they are called.
+// rollout is an agent behind a balancer that leads to an older replica at first: some methods are refused there, the first times that they
+// are called.
 type rollout struct {
 	t       *testing.T
 	to      *agent.Agent
 	methods []string
+	code    int
 	mu      sync.Mutex
 	left    int
 }
@@ -48,7 +49,7 @@ func (r *rollout) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, call.ID)
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"not here"}}`, call.ID, r.code)
 }
 
 // While an older version is still served to some connections, two of them may meet it and the third does not. That is no refusal.
@@ -66,12 +67,16 @@ func TestAMethodThatAnOlderReplicaLacksIsNotRefused(t *testing.T) {
 		"webhooks":      {trust.PushNotifications, []string{"CreateTaskPushNotificationConfig"}, []string{"push-method-only"}, 2, trust.ReasonReplicaInconsistency},
 		"extended card": {trust.ExtendedAgentCard, []string{"GetExtendedAgentCard"}, []string{"extended"}, 2, trust.ReasonReplicaInconsistency},
 		"picking up":    {trust.Resubscription, []string{"SubscribeToTask"}, nil, 2, trust.ReasonReplicaInconsistency},
+		"a media type":  {trust.InputModes, []string{"SendMessage"}, []string{"streaming-false"}, 2, trust.ReasonReplicaInconsistency},
 		"everything":    {trust.Streaming, []string{"GetTask", "SendMessage", "message/send", "tasks/send"}, nil, 5, trust.ReasonReplicaInconsistency},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := agent.New(agent.Is(tc.quirks...), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(200 * time.Millisecond) }))
-			old := &rollout{t: t, to: a, methods: tc.methods, left: tc.calls}
+			old := &rollout{t: t, to: a, methods: tc.methods, left: tc.calls, code: codeMethodNotFound}
+			if tc.about == trust.InputModes {
+				old.code = codeContentType
+			}
 			server := httptest.NewServer(old)
 			t.Cleanup(server.Close)
 			job := jobFor(t, server.URL, tc.about)
