@@ -19,7 +19,7 @@ const maxModeMessages = 8
 // modeReplies of those are for a reply: the message that makes the agent ask, the reply, and the reply once more.
 const modeReplies = 3
 
-// modeTry is one message in one declared mode, and the same again where it was refused.
+// modeTry is one message in one declared mode, and the last of the same again where it was refused.
 type modeTry struct {
 	mode string
 	// reply: sent to a task that asked for input. asks: GetTask said so just before. moved: the task moved on after it, whatever the answer.
@@ -133,14 +133,12 @@ func (q *modeQuestion) ask(ctx context.Context, mode string, reserve int) {
 		q.left--
 		try.first = s.sendMode(ctx, s.rpc, f)
 	}
-	if modeRefused(try.first) && q.left > reserve && pause(ctx, s.timing.Repeat) {
+	if modeRefused(try.first) && !try.lenient && q.left > reserve && pause(ctx, s.timing.Repeat) {
 		s.again(func(fresh wire.Peer) bool {
-			if q.left <= reserve {
-				return false
-			}
 			q.left--
 			try.again = s.sendMode(ctx, fresh, f)
-			return modeRefused(try.again)
+			// What earlier rounds saw refused is believed sooner, and leaves the messages to other modes.
+			return modeRefused(try.again) && q.left > reserve && !slices.Contains(q.seen.known, mode)
 		})
 	}
 	q.seen.tries = append(q.seen.tries, try)

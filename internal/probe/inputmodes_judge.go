@@ -11,7 +11,7 @@ import (
 )
 
 // judgeInputModes says whether the modes that a card declares are taken (wire reference 7.8, design 5). Only the peer's own word about the
-// media type counts, twice and on two connections; what it makes of our samples otherwise tells nothing.
+// media type counts, again and again on new connections; what it makes of our samples otherwise tells nothing.
 func judgeInputModes(x modesSeen) trust.Observation {
 	o := trust.Observation{Capability: trust.InputModes, Rule: "wire 7.8", Observed: x.account()}
 	if len(x.declared) == 0 {
@@ -37,7 +37,7 @@ func judgeInputModes(x modesSeen) trust.Observation {
 	case len(refused) > 0:
 		o.Explicit, o.Confirmed = true, true
 		return diverged(o, trust.ReasonDeclaredModeRefused, lifecycle.Card, "wire 7.8", fmt.Sprintf(
-			"the card declares %s; sent so, refused twice as not supported", strings.Join(o.RefusedModes, ", ")))
+			"the card declares %s; sent so, refused every time as not supported", strings.Join(o.RefusedModes, ", ")))
 	case unclear != "":
 		return unlearned(o, unclear, why)
 	case len(o.RefusedModes) > 0:
