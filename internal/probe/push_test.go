@@ -239,6 +239,23 @@ func TestUndeclaredPushIsInformation(t *testing.T) {
 	}
 }
 
+// An agent that calls about every word that it writes calls about the end as well.
+func TestTheEndIsHeardAfterManyCalls(t *testing.T) {
+	t.Parallel()
+	h := &webhook{generation: wire.V10, ids: &identities{}}
+	say := func(state string) {
+		h.hear(http.Header{}, []byte(`{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_`+state+`"}}}`), true)
+	}
+	for range 3 * maxDeliveries {
+		say("WORKING")
+	}
+	say("COMPLETED")
+	all := h.deliveries(time.Now())
+	if len(all) != maxDeliveries || all[len(all)-1].State != lifecycle.Completed {
+		t.Errorf("%d deliveries are kept, the last of them %s", len(all), all[len(all)-1].State)
+	}
+}
+
 // A gateway between the agent and us may put a login of its own where the credentials were, and some agents send no token beside them. Whoever
 // called is not silent, and neither is one that calls about no task.
 func TestWhoCalledInAnotherWayIsNotSilent(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 // Bounds of the webhooks that are open at once.
 const (
 	maxHooks = 4096
-	// maxDeliveries that one webhook tells its probe of; more are answered and dropped.
-	maxDeliveries = 256
+	// maxDeliveries that one webhook tells its probe of; more are answered and dropped. Some agents call about every word they write.
+	maxDeliveries = 2048
 	// hookLife is how long a webhook lives that nobody closes.
 	hookLife = 30 * time.Minute
 	// hookLinger is how long a closed one is still answered with 200: its peer has done nothing wrong.
