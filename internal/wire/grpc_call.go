@@ -135,7 +135,7 @@ func readMessage(b []byte, m grpcMethod, x expect) (e Event, text []byte) {
 		e.Final = new(bool) // a field of 0.x that is not sent when it is false
 	}
 	if e.Kind == KindConfig && e.ConfigID == "" && x.generation != V10 {
-		name := root.get("name").text()
+		name := root.get("name").ident()
 		e.ConfigID = name[strings.LastIndexByte(name, '/')+1:]
 	}
 	return e, text

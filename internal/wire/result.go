@@ -27,12 +27,12 @@ func (e *Event) readWanted(result value, x expect) {
 			return
 		}
 		e.Kind, e.Shape = KindConfig, x.generation
-		e.ConfigID = result.get("id").word()
+		e.ConfigID = result.get("id").ident()
 		if inner := result.get("pushNotificationConfig"); inner.isObject() {
-			e.TaskID, e.ConfigID = result.get("taskId").word(), inner.get("id").word()
+			e.TaskID, e.ConfigID = result.get("taskId").ident(), inner.get("id").ident()
 		}
 		if e.ConfigID == "" { // the proto of 0.3 names it by a path
-			_, e.ConfigID, _ = strings.Cut(result.get("name").text(), "/pushNotificationConfigs/")
+			_, e.ConfigID, _ = strings.Cut(result.get("name").ident(), "/pushNotificationConfigs/")
 		}
 	case wantsCard:
 		if !result.isObject() {
@@ -152,14 +152,14 @@ func readFields(v value, x expect) fields {
 		case "kind":
 			f.kind = m.text()
 		case "id":
-			f.id = m.word()
+			f.id = m.ident()
 		case "taskId":
-			f.taskID = m.word()
+			f.taskID = m.ident()
 		case "contextId", "sessionId":
-			f.contextID = m.word()
+			f.contextID = m.ident()
 			f.hasTaskMembers = true
 		case "messageId":
-			f.messageID = m.word()
+			f.messageID = m.ident()
 		case "role":
 			f.role = m.text()
 		case "metadata":

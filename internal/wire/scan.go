@@ -108,6 +108,22 @@ func (v value) word() string {
 	return v.text()
 }
 
+// maxID is how long an id may be, in bytes. Whoever follows a task keeps many of them, and an answer has room for megabytes: a longer one
+// counts as absent.
+const maxID = 4 << 10
+
+// ident is a word that is an id.
+func (v value) ident() string {
+	if len(v) > 2*maxID {
+		return ""
+	}
+	s := v.word()
+	if len(s) > maxID {
+		return ""
+	}
+	return s
+}
+
 func skipSpace(v value, i int) int {
 	for i < len(v) && (v[i] == ' ' || v[i] == '\t' || v[i] == '\n' || v[i] == '\r') {
 		i++

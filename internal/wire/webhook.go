@@ -41,7 +41,7 @@ func readWebhook(body []byte, g Generation, by Identity) Event {
 
 // readSpare reads what 0.1 leaves to the server, which SHOULD tell taskId and status: the status may be the mere word.
 func (e *Event) readSpare(body value, g Generation) {
-	id, word := body.get("taskId").word(), body.get("status").word()
+	id, word := body.get("taskId").ident(), body.get("status").word()
 	if id == "" || word == "" {
 		e.note(ProblemMalformed)
 		return
