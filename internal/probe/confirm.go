@@ -56,7 +56,7 @@ func (r *round) readAgain(ctx context.Context, s *session) (f fetched) {
 			break
 		}
 		c := s.client.Fresh()
-		f = (&session{job: s.job, timing: s.timing, env: s.env, client: c}).fetchCard(ctx, "")
+		f = (&session{job: s.job, timing: s.timing, env: s.env, client: c, afresh: true}).fetchCard(ctx, "")
 		c.Close()
 		if f.card == nil || f.card.Digest != r.claims.Digest {
 			break

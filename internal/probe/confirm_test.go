@@ -35,6 +35,22 @@ func TestADeployUnderWayAccusesNobody(t *testing.T) {
 	}
 }
 
+// A cache on the way still has the card of the version before. Who is about to accuse asks past it.
+func TestTheCardIsReadAgainPastCaches(t *testing.T) {
+	t.Parallel()
+	old, next := agent.New(), agent.New(agent.Is("streaming-false"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := next
+		if r.Method == http.MethodGet && r.Header.Get("Cache-Control") != "no-cache" {
+			to = old
+		}
+		to.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	rep := runJob(t, jobFor(t, server.URL, trust.Streaming))
+	check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonCardChanged})
+}
+
 // A balancer that sends every other connection to a version that does not stream: the refusal is asked again more than once.
 func TestARefusalThatNotEveryConnectionMeetsIsNone(t *testing.T) {
 	t.Parallel()

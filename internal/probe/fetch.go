@@ -73,6 +73,9 @@ func (s *session) fetch(ctx context.Context, u *url.URL, etag string) (f fetched
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
 	h := http.Header{"Accept": {"application/json"}, "A2A-Version": {"1.0"}}
+	if s.afresh {
+		h.Set("Cache-Control", "no-cache")
+	}
 	if etag != "" {
 		h.Set("If-None-Match", etag)
 	}

@@ -26,6 +26,8 @@ type session struct {
 	asking *errand
 	// spoken is the sibling dialect that is known where the declared one is not; empty if none was looked for or found.
 	spoken wire.Generation
+	// afresh: the card is wanted as it is now, and not as some cache on the way has it.
+	afresh bool
 	// retry is the longest that the peer asked us to wait.
 	retry time.Duration
 	// tried are the interfaces that were asked for one that answers, in order.

@@ -14,15 +14,6 @@ type Identity struct {
 // maxCorrelation is how long a correlation may be, in bytes. A longer one counts as absent.
 const maxCorrelation = 256
 
-// SameTask says whether two events are about one task: by their correlations where both carry one, else by their ids. It is false where an
-// event names no task. For webhooks, compare what ReadWebhookBy yields with an event of the task in question.
-func SameTask(a, b Event) bool {
-	if a.Correlation != "" && b.Correlation != "" {
-		return a.Correlation == b.Correlation
-	}
-	return a.TaskID != "" && a.TaskID == b.TaskID
-}
-
 // correlation in the metadata of a thing, or else of the message of its status.
 func (i Identity) correlation(f fields) string {
 	if i.Metadata == "" {

@@ -95,25 +95,6 @@ func TestACorrelationInAHeaderIsThatOfEveryEvent(t *testing.T) {
 	}
 }
 
-func TestSameTask(t *testing.T) {
-	for name, tc := range map[string]struct {
-		a, b Event
-		want bool
-	}{
-		"one id":                               {Event{TaskID: "a"}, Event{TaskID: "a"}, true},
-		"two ids":                              {Event{TaskID: "a"}, Event{TaskID: "b"}, false},
-		"two ids of one correlation":           {Event{TaskID: "a", Correlation: "x"}, Event{TaskID: "b", Correlation: "x"}, true},
-		"one id of two correlations":           {Event{TaskID: "a", Correlation: "x"}, Event{TaskID: "a", Correlation: "y"}, false},
-		"a correlation on one side":            {Event{TaskID: "a", Correlation: "x"}, Event{TaskID: "a"}, true},
-		"a correlation on one side, other ids": {Event{TaskID: "a", Correlation: "x"}, Event{TaskID: "b"}, false},
-		"no id at all":                         {Event{}, Event{}, false},
-	} {
-		if got := SameTask(tc.a, tc.b); got != tc.want {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
-	}
-}
-
 func TestAWebhookTellsTheCorrelationToo(t *testing.T) {
 	body := []byte(`{"statusUpdate":{"taskId":"b","status":{"state":"TASK_STATE_WORKING"},"metadata":{"key":"one"}}}`)
 	if e := ReadWebhookBy(body, V10, nil, Identity{Metadata: "key"}); e.Correlation != "one" {

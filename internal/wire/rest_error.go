@@ -83,7 +83,11 @@ func readFault(root value) *RPCError {
 			e.Code, e.Reason = code, word
 		}
 	}
-	fault.get("details").elements(func(d value) { take(d.get("reason").text()) })
+	fault.get("details").elements(func(d value) {
+		if domain := d.get("domain").text(); domain == "" || domain == a2aDomain {
+			take(d.get("reason").text()) // others have reasons of the same name
+		}
+	})
 	data := fault.get("data")
 	data.elements(func(d value) { take(d.get("reason").text()) })
 	take(data.get("reason").text())

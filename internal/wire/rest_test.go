@@ -221,6 +221,7 @@ func TestErrorsOfHTTPJSON(t *testing.T) {
 		"half a body":                                   {send, 400, `{"code":-32004`, want{class: ClassStatus}},
 		"a byte order mark before an error":             {get, 404, "\ufeff" + `{"code":-32001}`, want{-32001, "", ""}},
 		"200 with an error":                             {send, 200, `{"error":{"code":400,"details":[{"reason":"UNSUPPORTED_OPERATION"}]}}`, want{-32004, "UNSUPPORTED_OPERATION", ""}},
+		"a reason of somebody else's domain":            {send, 400, `{"error":{"code":400,"details":[{"reason":"UNSUPPORTED_OPERATION","domain":"cloud.test"}]}}`, want{codeUnclear, "", ""}},
 		"200 with an error that says nothing":           {send, 200, `{"error":{"message":"no"}}`, want{codeUnclear, "", ""}},
 		"200 with nothing of ours":                      {send, 200, `{"ok":true}`, want{class: ClassMalformed}},
 		"200 with an error of JSON-RPC":                 {send, 200, `{"jsonrpc":"2.0","error":{"code":-32601}}`, want{class: ClassMalformed}},
