@@ -23,6 +23,7 @@ func askContinuation(ctx context.Context, s *session, a *asking) trust.Observati
 	}
 	a.dialogue = d
 	d.run(ctx)
+	d.repeatUnsupported(ctx)
 	if a.needs(trust.InputModes) {
 		d.repeatRefused(ctx)
 	}
@@ -32,9 +33,9 @@ func askContinuation(ctx context.Context, s *session, a *asking) trust.Observati
 	return o
 }
 
-// continuationBound: the first task up to waitDeadline, the reply and, at worst, the reply by itself to their deadlines, and the looks.
+// continuationBound: the first task up to waitDeadline, the reply and, at worst, the reply by itself or again to their deadlines, and the looks.
 func continuationBound(t Timing) time.Duration {
-	return t.Wait + t.Grace + 2*t.Task + lookBound(t)
+	return t.Wait + t.Grace + 2*t.Task + t.Repeat + lookBound(t)
 }
 
 // dialogue is a message that makes the agent ask, and a reply.
@@ -49,7 +50,7 @@ type dialogue struct {
 	before *look
 	reply  *tape
 	after  []look
-	// repeated is the reply once more, on a new connection, where its media type was refused.
+	// repeated is the reply again, on a new connection, where its media type was refused, or the reply as such.
 	repeated *tape
 	// control is the reply sent as a message of its own, where the peer found its params invalid.
 	control *tape
@@ -167,6 +168,25 @@ func (d *dialogue) answer(ctx context.Context, t *tape) {
 			return
 		}
 	}
+}
+
+// unsupported: the peer says that it does not do that.
+func unsupported(t *tape) bool {
+	code, first, ok := t.Error()
+	return t.Fail == nil && ok && first && code == codeUnsupported
+}
+
+// repeatUnsupported sends a reply that was refused as such again, on new connections, while the task asks: another replica may take it.
+func (d *dialogue) repeatUnsupported(ctx context.Context) {
+	if d.reply == nil || !unsupported(d.reply) || !d.asks() || oldTask(d.seen()) == lifecycle.OldTaskMovedOn || !pause(ctx, d.s.timing.Repeat) {
+		return
+	}
+	d.s.again(func(fresh wire.Peer) bool {
+		m := d.s.message(d.fixture.Reply)
+		m.TaskID, m.ContextID = d.s.ids.id(d.first.TaskID()), d.first.ContextID()
+		d.repeated = d.s.sendMessage(ctx, fresh, m, false)
+		return unsupported(d.repeated)
+	})
 }
 
 // settledOtherwise: the task rests, and not in the question.

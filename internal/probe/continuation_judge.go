@@ -15,9 +15,11 @@ type talked struct {
 	working bool
 	before  *look
 	// Reply is nil if none was sent. After are the answers of GetTask about the old task.
-	reply                 *tape
-	after                 []look
-	control               *tape
+	reply   *tape
+	after   []look
+	control *tape
+	// Repeated is the reply again where it was refused; nil if it was not sent again.
+	repeated              *tape
 	promised, clientNames bool
 }
 
@@ -29,7 +31,7 @@ func (d *dialogue) seen() talked {
 	}
 	return talked{
 		first: d.first, reached: reached, working: working, before: d.before, reply: d.reply, after: d.after,
-		control: d.control, promised: d.promised, clientNames: d.clientNames,
+		control: d.control, repeated: d.repeated, promised: d.promised, clientNames: d.clientNames,
 	}
 }
 
@@ -116,6 +118,8 @@ func refusedReply(o trust.Observation, k talked, code int, asks bool) trust.Obse
 			fmt.Sprintf("the task did not ask for input in time; a reply to it was refused with error %d, which is legal", code))
 	case code == codeTaskNotFound:
 		return unlearned(o, trust.ReasonReplicaInconsistency, text+" though GetTask had just shown the task")
+	case code == codeUnsupported && k.repeated != nil && !unsupported(k.repeated):
+		return unlearned(o, trust.ReasonReplicaInconsistency, text+" though GetTask says input-required; on a new connection it is otherwise")
 	case code == codeUnsupported, code == codeInvalidParams && k.control != nil && took(k.control):
 		return diverged(o, trust.ReasonContinuationRefused, lifecycle.Protocol, "wire 7.6", text+" though GetTask says input-required")
 	}

@@ -68,14 +68,18 @@ func TestAMethodThatAnOlderReplicaLacksIsNotRefused(t *testing.T) {
 		"extended card": {trust.ExtendedAgentCard, []string{"GetExtendedAgentCard"}, []string{"extended"}, 2, trust.ReasonReplicaInconsistency},
 		"picking up":    {trust.Resubscription, []string{"SubscribeToTask"}, nil, 2, trust.ReasonReplicaInconsistency},
 		"a media type":  {trust.InputModes, []string{"SendMessage"}, []string{"streaming-false"}, 2, trust.ReasonReplicaInconsistency},
+		"a reply":       {trust.Continuation, []string{"SendMessage"}, nil, 2, trust.ReasonReplicaInconsistency},
 		"everything":    {trust.Streaming, []string{"GetTask", "SendMessage", "message/send", "tasks/send"}, nil, 5, trust.ReasonReplicaInconsistency},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := agent.New(agent.Is(tc.quirks...), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(200 * time.Millisecond) }))
 			old := &rollout{t: t, to: a, methods: tc.methods, left: tc.calls, code: codeMethodNotFound}
-			if tc.about == trust.InputModes {
+			switch tc.about {
+			case trust.InputModes:
 				old.code = codeContentType
+			case trust.Continuation:
+				old.code = codeUnsupported
 			}
 			server := httptest.NewServer(old)
 			t.Cleanup(server.Close)
