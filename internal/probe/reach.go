@@ -118,6 +118,7 @@ func (s *session) settleGeneration(ctx context.Context, c *contact) (ok bool) {
 		order = []wire.Generation{wire.V02, wire.V01, wire.V10}
 	}
 	missing := "" // not a refusal: see doubtRoute
+	var failing wire.Generation
 	for _, g := range order {
 		if !card.Speaks(c.in.Binding, string(g)) {
 			continue // 0.1 has JSON-RPC alone
@@ -133,9 +134,18 @@ func (s *session) settleGeneration(ctx context.Context, c *contact) (ok bool) {
 			c.reach, c.retry = judgeReach(l, g), retryAfter(l.Fail)
 			return false
 		}
-		if l.Code != codeMethodNotFound {
+		if l.Code == codeInternal && failing == "" {
+			failing = g // what fails may fail whatever it is asked: see whether another one is known for sure
+			continue
+		}
+		if l.Code != codeMethodNotFound && l.Code != codeInternal {
 			return true
 		}
+	}
+	if failing != "" {
+		c.generation = failing
+		s.speak(*c.in, failing)
+		return true
 	}
 	c.generation = order[0]
 	s.speak(*c.in, c.generation)
@@ -242,14 +252,19 @@ func (s *session) mismatch(ctx context.Context, own look) sight {
 		return saw(unsure, failReason(own.Fail), "design 4.1", "asked whether the send method is known: %s", failText(own.Fail))
 	}
 	if g := s.sibling(ctx); g != "" {
-		return otherGeneration(s.generation(), g)
+		return s.otherGeneration(g)
 	}
 	return noMethod()
 }
 
-func otherGeneration(declared, spoken wire.Generation) sight {
+// otherGeneration: another generation than the declared one is spoken. Where the card declares none, the mistake is ours.
+func (s *session) otherGeneration(spoken wire.Generation) sight {
+	if s.in.Generation() == "" {
+		return saw(unsure, trust.ReasonVersionNegotiationFailed, "wire 1",
+			"the card names no version; %s was taken for it, and the endpoint speaks %s", s.generation(), spoken)
+	}
 	return saw(refused, trust.ReasonProtocolGenerationMismatch, "C37",
-		"the card declares %s, whose methods are not found; the endpoint speaks %s", declared, spoken).on(lifecycle.Card)
+		"the card declares %s, whose methods are not found; the endpoint speaks %s", s.generation(), spoken).on(lifecycle.Card)
 }
 
 // moved: what is wrong with the place that a redirect leads to is no word about the one that the card names (design 3, C47).

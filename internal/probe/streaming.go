@@ -105,12 +105,15 @@ func (s *session) methodNotFound(ctx context.Context, x *exchange) {
 	if code, first, ok := x.control.Error(); ok && first && code == codeMethodNotFound {
 		x.one = noMethod()
 		if g := s.siblingByGet(ctx); g != "" {
-			x.one = otherGeneration(s.generation(), g)
+			x.one = s.otherGeneration(g)
 		}
 		return
 	}
 	x.partly = true
 	if g := s.sibling(ctx); g != "" && s.streamsIn(ctx, g) {
+		if x.one = s.otherGeneration(g); x.one.sort != refused {
+			return
+		}
 		x.one = saw(refused, trust.ReasonProtocolGenerationMismatch, "C37",
 			"asked for a stream in %s, method not found; it streams in %s", s.generation(), g).on(lifecycle.Card)
 	}
