@@ -120,5 +120,10 @@ func pair(x *exchange, streamFailed bool, c controlSight) *trust.Pair {
 		return nil
 	}
 	return &trust.Pair{StreamFailed: streamFailed, ControlFailed: x.control != nil && !c.works,
-		Unexcused: streamFailed && x.one.unexcused, Alone: x.control == nil}
+		Unexcused: streamFailed && x.unexcused(), Alone: x.control == nil}
+}
+
+// unexcused: neither bad stream is one that the failing of the agent explains.
+func (x *exchange) unexcused() bool {
+	return x.one.unexcused && (x.second == nil || x.two.sort != bad || x.two.unexcused)
 }

@@ -261,6 +261,8 @@ func TestCaseRulesFrame(t *testing.T) {
 			trust.Inconclusive, trust.ReasonAgentFailing, &trust.Pair{StreamFailed: true}, false},
 		"hides its work twice": {exchange{one: hidOne, control: works, second: works, two: hidOne},
 			trust.Diverged, trust.ReasonStreamClosedWithoutTerminalState, &trust.Pair{StreamFailed: true, Unexcused: true}, false},
+		"hides its work, and then may have failed": {exchange{one: hidOne, control: works, second: works, two: badOne},
+			trust.Diverged, trust.ReasonStreamClosedWithoutTerminalState, &trust.Pair{StreamFailed: true}, false},
 		"hides its work, watched alone": {exchange{one: hidOne, paired: true}, trust.Inconclusive, trust.ReasonStreamIntermittent,
 			&trust.Pair{StreamFailed: true, Unexcused: true, Alone: true}, false},
 		"bad, then good":                         {exchange{one: badOne, control: works, second: works, two: goodOne}, trust.Inconclusive, trust.ReasonStreamIntermittent, &trust.Pair{StreamFailed: true}, false},
