@@ -249,7 +249,7 @@ const (
 	WarningExtendedCardContradictsCard = "ExtendedCardContradictsCard"
 	// WarningHistoryNotOmitted: GetTask was asked for no history and gave some.
 	WarningHistoryNotOmitted = "HistoryNotOmitted"
-	// WarningImmediateSendWaited: a send that was to return at once came late with the end of its task, in 0.x or as the next message did.
+	// WarningImmediateSendWaited: a send that was to return at once came late with the end of its task, in 0.x or as an ordinary message did.
 	WarningImmediateSendWaited = "ImmediateSendWaited"
 	// WarningStreamEndedWithError: an error came as the last event after a proper end.
 	WarningStreamEndedWithError = "StreamEndedWithError"

@@ -28,10 +28,10 @@ func (x immediate) waited() bool {
 	return t != nil && t.Fail == nil && !t.Streamed && t.EndAt >= x.patience && len(t.Marks) > 0 && t.Marks[0].State == lifecycle.Completed
 }
 
-// queued: it may have been the message that waited, before any task was made of it: for a worker, a cold start, or a limit on the way. The next
+// queued: it may have been the message that waited, before any task was made of it: for a worker, a cold start, or a limit on the way. The other
 // message waited as well, or was not heard of.
 func (x immediate) queued() bool {
-	return x.next == nil || x.next.Fail != nil || x.tape.EndAt-x.next.EndAt < x.patience/2
+	return x.other == nil || x.other.Fail != nil || x.tape.EndAt-x.other.EndAt < x.patience/2
 }
 
 // judgeImmediate adds whether a send that was to return at once waited for the end of its task (wire reference 7.10). 0.x only asks for it.
@@ -45,5 +45,5 @@ func judgeImmediate(o trust.Observation, x immediate) trust.Observation {
 		return o
 	}
 	return diverged(o, trust.ReasonReturnImmediatelyIgnored, lifecycle.Protocol, "1.0 §3.2.2",
-		fmt.Sprintf("asked to return at once, the send of a long task was answered after %s, with the task completed; the next message after %s", offset(t.EndAt), offset(x.next.EndAt)))
+		fmt.Sprintf("asked to return at once, the send of a long task was answered after %s, with the task completed; an ordinary one after %s", offset(t.EndAt), offset(x.other.EndAt)))
 }

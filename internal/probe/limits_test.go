@@ -48,7 +48,7 @@ func TestHistoryAndBlocking(t *testing.T) {
 				if tc.warn != "" && !slices.Contains(o.Warnings, tc.warn) || tc.warn == "" && len(o.Warnings) > 0 {
 					t.Errorf("warnings %v, want %q", o.Warnings, tc.warn)
 				}
-				if o.Tasks > 3 {
+				if o.Tasks > maxRetrievals {
 					t.Errorf("the question cost %d tasks, more than it may", o.Tasks)
 				}
 				if open := a.Counts().Open; open > len(rep.Orphans) {
@@ -59,7 +59,7 @@ func TestHistoryAndBlocking(t *testing.T) {
 	}
 }
 
-// A message may wait before any task is made of it: for a worker, or for a limit on the way. Then the next one waits as well.
+// A message may wait before any task is made of it: for a worker, or for a limit on the way. Then another one waits as well.
 func TestASendThatWaitedInAQueueIsNotHeldAgainstTheAgent(t *testing.T) {
 	t.Parallel()
 	sent := func(after time.Duration, state lifecycle.State) *tape {
@@ -67,18 +67,18 @@ func TestASendThatWaitedInAQueueIsNotHeldAgainstTheAgent(t *testing.T) {
 	}
 	lost := &tape{Generation: wire.V10, EndAt: 1 * s, Fail: &wire.Error{Class: wire.ClassTimeout}}
 	for name, tc := range map[string]struct {
-		long, next *tape
-		outcome    trust.Outcome
-		warned     bool
+		long, other *tape
+		outcome     trust.Outcome
+		warned      bool
 	}{
-		"the next is answered at once":  {sent(25*s, lifecycle.Completed), sent(2*s, lifecycle.Completed), trust.Diverged, false},
-		"the next waits as well":        {sent(25*s, lifecycle.Completed), sent(22*s, lifecycle.Working), trust.Honored, true},
-		"the next is not heard of":      {sent(25*s, lifecycle.Completed), lost, trust.Honored, true},
-		"there was no time for a next":  {sent(25*s, lifecycle.Completed), nil, trust.Honored, true},
+		"another is answered at once":   {sent(25*s, lifecycle.Completed), sent(2*s, lifecycle.Completed), trust.Diverged, false},
+		"another waits as well":         {sent(25*s, lifecycle.Completed), sent(22*s, lifecycle.Working), trust.Honored, true},
+		"another is not heard of":       {sent(25*s, lifecycle.Completed), lost, trust.Honored, true},
+		"there was no other":            {sent(25*s, lifecycle.Completed), nil, trust.Honored, true},
 		"it came with the task at work": {sent(25*s, lifecycle.Working), nil, trust.Honored, false},
 		"it came soon":                  {sent(9*s, lifecycle.Completed), nil, trust.Honored, false},
 	} {
-		o := judgeImmediate(trust.Observation{Outcome: trust.Honored}, immediate{tape: tc.long, next: tc.next, patience: 20 * s})
+		o := judgeImmediate(trust.Observation{Outcome: trust.Honored}, immediate{tape: tc.long, other: tc.other, patience: 20 * s})
 		if warned := slices.Contains(o.Warnings, trust.WarnImmediateSendWaited); o.Outcome != tc.outcome || warned != tc.warned {
 			t.Errorf("%s: %s %s %v", name, o.Outcome, o.Reason, o.Warnings)
 		}

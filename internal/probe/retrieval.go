@@ -17,11 +17,16 @@ type immediate struct {
 	tape *tape
 	// patience is how long an answer may take that is not at all immediate.
 	patience time.Duration
-	// next is the ordinary message, sent in the same way right after one that took so long; nil if none did.
-	next *tape
+	// other is the ordinary message, sent in the same way within the round; nil if it was not.
+	other *tape
 }
 
+// maxRetrievals is how many tasks TaskRetrieval begins at most: the ordinary one or, where Streaming has begun that, one more after a
+// send that waited; and the long one.
+const maxRetrievals = 2
+
 func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation {
+	spent := s.ledger.spent()
 	t := a.shared(ctx, s).followed()
 	o := judgeRetrieval(t)
 	o.ProbedWith = s.probedWith(s.job.Target.Fixtures.Message)
@@ -37,8 +42,12 @@ func askRetrieval(ctx context.Context, s *session, a *asking) trust.Observation 
 	}
 	if f := s.job.Target.Fixtures.LongRunning; f != nil && o.Outcome != trust.Diverged && s.generation() != wire.V01 {
 		x := immediate{tape: a.sentAtOnce(ctx, s, f), patience: s.timing.FirstEvent}
-		if x.waited() && s.generation() == wire.V10 {
-			x.next = s.sendMessage(ctx, s.rpc, s.message(s.job.Target.Fixtures.Message), false)
+		switch {
+		case !x.waited() || s.generation() != wire.V10:
+		case a.exchange.first == a.exchange.control:
+			x.other = a.exchange.first // by a unary call, a moment ago
+		case s.ledger.spent()-spent < maxRetrievals:
+			x.other = s.sendMessage(ctx, s.rpc, s.message(s.job.Target.Fixtures.Message), false)
 		}
 		o = judgeImmediate(o, x)
 	}

@@ -32,7 +32,7 @@ const (
 	WarnExtendedCardAnonymous       Reason = "ExtendedCardAnonymous"           // the extended card was given to a caller without credentials
 	WarnExtendedCardContradicts     Reason = "ExtendedCardContradictsCard"     // it takes back a capability that the public card declares
 	WarnHistoryNotOmitted           Reason = "HistoryNotOmitted"               // historyLength 0 and history all the same (a SHOULD)
-	WarnImmediateSendWaited         Reason = "ImmediateSendWaited"             // asked to return at once, came late with the end of the task: 0.x, or the next message waited as well
+	WarnImmediateSendWaited         Reason = "ImmediateSendWaited"             // asked to return at once, came late with the end of the task: 0.x, or others waited as well
 	WarnStreamEndedWithError        Reason = "StreamEndedWithError"            // an error as the last frame after a proper end
 )
 
