@@ -177,12 +177,14 @@ func heard(t *tape, at time.Duration, tm Timing) time.Duration {
 	return at + race(tm) + t.Lateness() + max(tm.Late, 2*tm.Settle) + tm.Settle/3
 }
 
-// listen goes on reading after canceled is known, and, while frames go on, long enough to tell a zombie from a lump. Meanwhile GetTask is asked at once and twice more: canceled must stay.
+// listen goes on reading after canceled is known, and as long as frames of work go on, up to the deadline. Meanwhile GetTask is asked at once and twice more: canceled must stay.
 func (s *session) listen(w *watch, at time.Duration, looks *int) (time.Duration, leave) {
 	tm, t, now := s.timing, w.tape, w.now()
 	end := heard(t, at, tm)
 	if late := lateFrames(t, at, tm); len(late) > 0 {
-		end = max(end, late[0].At+2*tm.Late)
+		// Work that was made before the cancel comes before its end, however long the way is backed up. So as long as frames go on, only
+		// the end of the task's time tells a zombie from a backlog.
+		end = max(end, min(tm.Task, late[len(late)-1].Last+2*tm.Late))
 	}
 	next, more := at+time.Duration(*looks)*tm.Settle, *looks < 3
 	if x, ended := t.secondLooks(); !more && *looks < 5 && w.pending == 0 && ended && x.open(t) {

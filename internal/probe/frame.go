@@ -119,8 +119,12 @@ func pair(x *exchange, streamFailed bool, c controlSight) *trust.Pair {
 	if x.control == nil && !(streamFailed && x.paired) {
 		return nil
 	}
-	return &trust.Pair{StreamFailed: streamFailed, ControlFailed: x.control != nil && !c.works,
+	p := &trust.Pair{StreamFailed: streamFailed, ControlFailed: x.control != nil && !c.works,
 		Unexcused: streamFailed && x.unexcused(), Alone: x.control == nil}
+	if streamFailed {
+		p.Reason = x.one.reason
+	}
+	return p
 }
 
 // unexcused: neither bad stream is one that the failing of the agent explains.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,28 @@ func TestCaseRulesAStreamThatIsUniformlyLateIsNoZombie(t *testing.T) {
 			a := agent.New(append([]agent.Option{agent.Speaks(agent.V10)}, tc.options...)...)
 			job := jobFor(t, a.Start(t), trust.Cancellation)
 			job.Target.Timing.Task = tc.task
+			check(t, runJob(t, job), trust.Cancellation, expectation{outcome: tc.outcome, reason: tc.reason})
+		})
+	}
+}
+
+// Each event takes its time on the way, one after the other, so that work made before the cancel piles up and goes on coming long after it.
+// The first event, which shows how late a stream is, knew no queue. Canceled comes at the end of it all the same.
+func TestCaseRulesAStreamThatBacksUpIsNoZombie(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		quirks  []string
+		outcome trust.Outcome
+		reason  trust.Reason
+	}{
+		{[]string{"backs-up", "cancel-slow"}, trust.Honored, ""},
+		{[]string{"backs-up", "zombie-cancel"}, trust.Diverged, trust.ReasonEventsAfterCancel},
+	} {
+		t.Run(strings.Join(tc.quirks, " "), func(t *testing.T) {
+			t.Parallel()
+			a := with(agent.V10, tc.quirks...)
+			job := jobFor(t, a.Start(t), trust.Cancellation)
+			job.Target.Timing.Task = 8 * time.Second
 			check(t, runJob(t, job), trust.Cancellation, expectation{outcome: tc.outcome, reason: tc.reason})
 		})
 	}

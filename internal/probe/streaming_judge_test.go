@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
@@ -282,8 +285,11 @@ func TestCaseRulesFrame(t *testing.T) {
 			if got.Outcome != tc.outcome || got.Reason != tc.reason || got.Confirmed != tc.confirmed {
 				t.Errorf("%s: %s %s (confirmed: %v), want %s %s (%v)", story, got.Outcome, got.Reason, got.Confirmed, tc.outcome, tc.reason, tc.confirmed)
 			}
-			if (got.Pair == nil) != (tc.pair == nil) || got.Pair != nil && *got.Pair != *tc.pair {
-				t.Errorf("%s: the pair is %+v, want %+v", story, got.Pair, tc.pair)
+			if diff := cmp.Diff(tc.pair, got.Pair, cmpopts.IgnoreFields(trust.Pair{}, "Reason")); diff != "" {
+				t.Errorf("%s: the pair (-want +got):\n%s", story, diff)
+			}
+			if got.Pair != nil && got.Pair.StreamFailed != (got.Pair.Reason == tc.x.one.reason) {
+				t.Errorf("%s: the pair has reason %q, the stream showed %q", story, got.Pair.Reason, tc.x.one.reason)
 			}
 		})
 	}

@@ -95,7 +95,7 @@ func (f *fold) trust(rec *Record) {
 // inconclusive moves no streak: it only ages what is known, and says why nothing was learned.
 func (f *fold) inconclusive(rec *Record, obs Observation) {
 	if f.comparisonDemotes(rec, obs) {
-		f.demote(rec, obs, ReasonStreamIntermittent)
+		f.demote(rec, obs, rec.Pairs.reason(obs))
 		return
 	}
 	if rec.State == Demoted || rec.suspected(f.policy, f.at) {

@@ -159,6 +159,14 @@ func (f *fold) comparisonDemotes(rec *Record, obs Observation) bool {
 		obs.Pair != nil && obs.Pair.StreamFailed && !obs.Pair.ControlFailed && !f.grace()
 }
 
+// reason of a demotion by comparison: what the stream showed, if none of the compared ones was good.
+func (p Pairs) reason(last Observation) Reason {
+	if p.Neither == 0 && p.ControlOnly == 0 && last.Pair.Reason != "" {
+		return last.Pair.Reason
+	}
+	return ReasonStreamIntermittent
+}
+
 // unexcused tells whether this is a contradiction that no failing of the agent explains: the peer says so itself, or its task
 // shows that it worked. Streams only; whatever else is asked is judged by the letter.
 func (o Observation) unexcused() bool {

@@ -113,6 +113,8 @@ type Pair struct {
 	Unexcused bool
 	// Alone says that no control was asked beside the stream.
 	Alone bool
+	// Reason of what a failed stream showed; empty for a good one.
+	Reason Reason
 }
 
 // RoundKind is the tier of a round.

@@ -245,6 +245,8 @@ type StreamConfig struct {
 	WithheldOpen bool     `json:"withheldOpen,omitempty"`
 	// HeldBack delivers every event this long after it came about, like a path that is uniformly late.
 	HeldBack Duration `json:"heldBack,omitempty"`
+	// Drip is how long each event takes on its way, one after the other, so that the stream of a busy task backs up.
+	Drip Duration `json:"drip,omitempty"`
 	// CutAfter ends the stream after so many events, CutIdle after this silence, however the task goes on; Cut is how:
 	// "end" (default), "reset", or "close" (close-delimited body).
 	CutAfter int      `json:"cutAfter,omitempty"`

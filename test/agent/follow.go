@@ -82,6 +82,9 @@ func (f *follower) run(from int) {
 			if f.sc.HeldBack > 0 && !sleep(f.ctx, f.sc.HeldBack.D()-time.Since(ev.made)) {
 				return
 			}
+			if f.sc.Drip > 0 && !sleep(f.ctx, f.sc.Drip.D()) {
+				return
+			}
 			if f.step(ev) {
 				return
 			}

@@ -97,6 +97,7 @@ var quirks = map[string]quirk{
 	"cut-idle":       {"streams are closed in good order after 200 ms of silence, tasks go on (C02)", func(c *Config) { c.Stream.CutIdle = 200 * ms; c.Script.Think = 2 * sec }},
 	"reset":          {"streams are reset after two events, tasks go on", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "reset" }},
 	"cut-before-end": {"streams are closed in good order 300 ms before tasks end", func(c *Config) { c.Stream.CutAfter = 3; c.Stream.Work = 900 * ms }},
+	"backs-up":       {"every event of a stream takes 150 ms on its way, one after the other", func(c *Config) { c.Stream.Drip = 150 * ms }},
 	"held-back":      {"every event of a stream arrives 400 ms after it came about", func(c *Config) { c.Stream.HeldBack = 400 * ms }},
 	"cut-delimited":  {"streams end by closing the connection after two events", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "close" }},
 

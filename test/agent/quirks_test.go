@@ -387,6 +387,12 @@ var quirkCases = []quirkCase{
 	{quirk: "reset", act: streamed("ping"), want: "200 text/event-stream: task submitted, working, reset"},
 	{quirk: "cut-delimited", act: streamed("ping"), want: "200 text/event-stream: task submitted, working, end"},
 	{quirk: "cut-before-end", act: streamedThenGot, want: "task submitted, working, artifact, end; then working"},
+	{quirk: "backs-up", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		s := p.stream("stream", p.message("ping", ""))
+		f, _ := s.next(t)
+		word := f.word() + "; then " + state(p.call("get", obj{"id": f.id()}))
+		return word + ": " + s.rest(t)
+	}, want: "task submitted; then completed: working, artifact, completed, end"},
 	{quirk: "held-back", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
 		s := p.stream("stream", p.message("ping", ""))
 		f, _ := s.next(t)

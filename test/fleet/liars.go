@@ -28,7 +28,8 @@ func Liars() []Peer {
 	// Streams that lie.
 	liar("empty-stream", trust.Streaming, why(trust.ReasonStreamEmpty), any3, is("empty-stream"))
 	liar("withheld-end", trust.Streaming, why(trust.ReasonStreamClosedWithoutTerminalState), any3, is("withheld-end"))
-	liar("withheld-end-open", trust.Streaming, why(trust.ReasonStreamStateDivergesFromTask), new2, is("withheld-end-open"))
+	// Where a proxy cuts the open stream in good order, its end is what shows the lie.
+	liar("withheld-end-open", trust.Streaming, why(trust.ReasonStreamStateDivergesFromTask, trust.ReasonStreamClosedWithoutTerminalState), new2, is("withheld-end-open"))
 	liar("withheld-question", trust.Streaming,
 		why(trust.ReasonStreamStateDivergesFromTask, trust.ReasonStreamClosedWithoutTerminalState), one, is("withheld-question"))
 	liar("many-messages", trust.Streaming, why(trust.ReasonStreamShapeViolation), one, is("many-messages"))

@@ -79,6 +79,7 @@ func newWorld(p Peer, s *stand, seed uint64, t *tally) (*world, error) {
 		target: probe.Target{
 			Key: "fleet/" + p.Name, ID: u.String(), URL: u, Timing: shortened(),
 			Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PushReachable: true,
+			Credentials: wire.Credentials{Header: "Authorization", Value: "Bearer fleet", Origins: []string{u.Scheme + "://" + u.Host}},
 			Fixtures: probe.Fixtures{
 				LongRunning:   &probe.Fixture{Parts: []wire.Part{{Text: "count to 1000 slowly"}}},
 				InputRequired: &probe.Fixture{Parts: []wire.Part{{Text: "book a trip"}}, Reply: &probe.Fixture{Parts: []wire.Part{{Text: "to Oslo"}}}},
