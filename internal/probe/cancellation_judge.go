@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
@@ -87,12 +88,14 @@ func neverCanceled(o trust.Observation, t *tape) (trust.Observation, bool) {
 func judgeUncanceled(o trust.Observation, t *tape) trust.Observation {
 	c := t.Cancels[0]
 	ended := t.lastKnown()
+	// A task that was refused to be canceled and ended later, by itself, is a refusal all the same.
+	over := ended.Terminal() && (c.Code == 0 || endedBy(t, c.At))
 	switch {
 	case c.Fail != nil && c.Fail.Class == wire.ClassTimeout:
 		return unlearned(o, trust.ReasonProbeDeadlineExceeded, "asked to cancel, no answer by our deadline")
 	case c.Fail != nil:
 		return unlearned(o, failReason(c.Fail), "asked to cancel, nothing of the protocol came back: "+failText(c.Fail))
-	case ended.Terminal():
+	case over:
 		return unlearned(o, trust.ReasonTaskEndedFirst, "the task was "+string(ended)+" before the cancel took effect")
 	case c.Code == codeNotCancelable:
 		return unlearned(o, trust.ReasonTaskNotCancelable, "asked to cancel, the peer says that this task cannot be; it goes on")
@@ -105,6 +108,15 @@ func judgeUncanceled(o trust.Observation, t *tape) trust.Observation {
 		return unlearned(o, trust.ReasonCancelUnsupported, fmt.Sprintf("asked to cancel, answered with error %d", c.Code))
 	}
 	return unlearned(o, trust.ReasonCancelNotHonoured, "asked to cancel, the peer answered and the task went on")
+}
+
+// endedBy: the first answer of GetTask after an offset finds the task at an end, or the stream had shown one by then.
+func endedBy(t *tape, at time.Duration) bool {
+	if m, ok := t.Terminal(); ok && m.At <= at {
+		return true
+	}
+	i := slices.IndexFunc(t.Looks, func(l look) bool { return l.Asked >= at })
+	return i >= 0 && t.Looks[i].State.Terminal()
 }
 
 // cancelUnknown: CancelTask is not known there although GetTask is. Where neither is, a gateway serves messages only (C85).
@@ -136,7 +148,7 @@ func zombie(t *tape, late []mark, tm Timing) bool {
 		return false
 	}
 	first, last := late[0], late[len(late)-1]
-	if last.Last-first.At <= tm.Late {
+	if last.Last-first.At <= tm.Late || backlog(t, late) {
 		return false
 	}
 	for _, m := range t.Marks {
@@ -145,6 +157,27 @@ func zombie(t *tape, late []mark, tm Timing) bool {
 		}
 	}
 	return true
+}
+
+// backlog: the late frames are artifacts, and the task held all that the stream has brought of them when it was first said to be canceled.
+// So they were made before, and are still on their way.
+func backlog(t *tape, late []mark) bool {
+	var first *look
+	for _, l := range slices.Concat(t.Cancels, t.Looks) {
+		if l.State == lifecycle.Canceled && l.ID == t.TaskID() && (first == nil || l.At < first.At) {
+			first = &l
+		}
+	}
+	if first == nil || slices.ContainsFunc(late, func(m mark) bool { return m.Kind != wire.KindArtifact }) {
+		return false
+	}
+	brought := 0
+	for _, m := range t.Marks {
+		if t.Own(m) && m.Kind == wire.KindArtifact {
+			brought += m.Parts
+		}
+	}
+	return brought > 0 && brought <= first.Parts
 }
 
 func showsCanceled(t *tape) bool {

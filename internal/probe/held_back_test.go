@@ -50,13 +50,14 @@ func TestCaseRulesAStreamThatBacksUpIsNoZombie(t *testing.T) {
 		reason  trust.Reason
 	}{
 		{[]string{"backs-up", "cancel-slow"}, trust.Honored, ""},
+		{[]string{"backs-up-for-long", "cancel-slow"}, trust.Honored, ""},
 		{[]string{"backs-up", "zombie-cancel"}, trust.Diverged, trust.ReasonEventsAfterCancel},
 	} {
 		t.Run(strings.Join(tc.quirks, " "), func(t *testing.T) {
 			t.Parallel()
 			a := with(agent.V10, tc.quirks...)
 			job := jobFor(t, a.Start(t), trust.Cancellation)
-			job.Target.Timing.Task = 8 * time.Second
+			job.Target.Timing.Task = 6 * time.Second
 			check(t, runJob(t, job), trust.Cancellation, expectation{outcome: tc.outcome, reason: tc.reason})
 		})
 	}

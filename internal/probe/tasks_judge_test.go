@@ -215,6 +215,7 @@ func TestCaseRulesCancel(t *testing.T) {
 		}), isHonored, trust.ReasonHonored, ""},
 		"completed in the race":           {stream(atWork).canceled(s, done, 0), isInconclusive, trust.ReasonTaskEndedFirst, ""},
 		"not cancelable, and over":        {stream(atWork).canceled(s, "", codeNotCancelable).told(2*s, done, 0), isInconclusive, trust.ReasonTaskEndedFirst, ""},
+		"not cancelable, and over later":  {stream(atWork).canceled(s, "", codeNotCancelable).told(2*s, atWork, 0).told(9*s, done, 0), isInconclusive, trust.ReasonTaskNotCancelable, ""},
 		"not cancelable, and it goes on":  {stream(atWork).canceled(s, "", codeNotCancelable).told(2*s, atWork, 0), isInconclusive, trust.ReasonTaskNotCancelable, ""},
 		"not found, though just shown":    {stream(atWork).canceled(s, "", codeTaskNotFound).told(2*s, atWork, 0), isInconclusive, trust.ReasonReplicaInconsistency, ""},
 		"not implemented (C72)":           {stream(atWork).canceled(s, "", codeInternal), isInconclusive, trust.ReasonCancelUnsupported, ""},

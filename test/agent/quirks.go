@@ -94,12 +94,13 @@ var quirks = map[string]quirk{
 	"error-after-two":    {"an error frame -32603 ends streams after two events", func(c *Config) { c.Stream.ErrorAfter = 2; c.Stream.ErrorCode = -32603 }},
 
 	// Streams that are cut by others.
-	"cut-idle":       {"streams are closed in good order after 200 ms of silence, tasks go on (C02)", func(c *Config) { c.Stream.CutIdle = 200 * ms; c.Script.Think = 2 * sec }},
-	"reset":          {"streams are reset after two events, tasks go on", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "reset" }},
-	"cut-before-end": {"streams are closed in good order 300 ms before tasks end", func(c *Config) { c.Stream.CutAfter = 3; c.Stream.Work = 900 * ms }},
-	"backs-up":       {"every event of a stream takes 150 ms on its way, one after the other", func(c *Config) { c.Stream.Drip = 150 * ms }},
-	"held-back":      {"every event of a stream arrives 400 ms after it came about", func(c *Config) { c.Stream.HeldBack = 400 * ms }},
-	"cut-delimited":  {"streams end by closing the connection after two events", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "close" }},
+	"cut-idle":          {"streams are closed in good order after 200 ms of silence, tasks go on (C02)", func(c *Config) { c.Stream.CutIdle = 200 * ms; c.Script.Think = 2 * sec }},
+	"reset":             {"streams are reset after two events, tasks go on", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "reset" }},
+	"cut-before-end":    {"streams are closed in good order 300 ms before tasks end", func(c *Config) { c.Stream.CutAfter = 3; c.Stream.Work = 900 * ms }},
+	"backs-up":          {"every event of a stream takes 150 ms on its way, one after the other", func(c *Config) { c.Stream.Drip = 150 * ms }},
+	"backs-up-for-long": {"every event of a stream takes 400 ms on its way, one after the other", func(c *Config) { c.Stream.Drip = 400 * ms }},
+	"held-back":         {"every event of a stream arrives 400 ms after it came about", func(c *Config) { c.Stream.HeldBack = 400 * ms }},
+	"cut-delimited":     {"streams end by closing the connection after two events", func(c *Config) { c.Stream.CutAfter = 2; c.Stream.Cut = "close" }},
 
 	// Streams that are odd and legal.
 	"close-delimited":    {"stream bodies are ended by closing the connection", func(c *Config) { c.Stream.Cut = "close" }},
@@ -251,6 +252,8 @@ var quirks = map[string]quirk{
 	"push-twice":         {"webhooks are called twice about everything", func(c *Config) { c.pushes(PushConfig{Twice: true}) }},
 	"push-reversed":      {"webhooks are called about the last event first", func(c *Config) { c.pushes(PushConfig{Reversed: true}) }},
 	"push-late":          {"webhooks are called 300 ms late", func(c *Config) { c.pushes(PushConfig{Late: 300 * ms}) }},
+	"push-long-only":     {"webhooks are called about tasks that have lived 1 s (legal: the agent decides what is significant)", func(c *Config) { c.pushes(PushConfig{MinAge: sec}) }},
+	"push-takes-a-second": {"webhooks are taken by the method and take effect after 1 s", func(c *Config) { c.pushes(PushConfig{NoInline: true, Takes: sec}) }},
 	"push-early":         {"webhooks are called before the message is answered", func(c *Config) { c.pushes(PushConfig{Early: true}) }},
 	"push-end-only":      {"webhooks are called about the last state alone", func(c *Config) { c.pushes(PushConfig{Calls: "end"}) }},
 	"push-begin-only":    {"webhooks are called about everything but the last state", func(c *Config) { c.pushes(PushConfig{Calls: "begin"}) }},

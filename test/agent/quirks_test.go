@@ -393,6 +393,11 @@ var quirkCases = []quirkCase{
 		word := f.word() + "; then " + state(p.call("get", obj{"id": f.id()}))
 		return word + ": " + s.rest(t)
 	}, want: "task submitted; then completed: working, artifact, completed, end"},
+	{quirk: "backs-up-for-long", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
+		s := p.stream("stream", p.message("ping", ""))
+		f, _ := s.next(t)
+		return f.word() + "; then " + state(p.call("get", obj{"id": f.id()}))
+	}, want: "task submitted; then completed"},
 	{quirk: "held-back", act: func(t *testing.T, _ *agent.Agent, p *peer) string {
 		s := p.stream("stream", p.message("ping", ""))
 		f, _ := s.next(t)

@@ -202,7 +202,11 @@ func (r renderer) task(v view, history *int) *wireTask {
 		w.Kind, w.ContextID = "task", v.context
 	}
 	if len(v.artifact) > 0 {
-		w.Artifacts = []wireArtifact{r.artifact(id, strings.Join(v.artifact, ""))}
+		a := r.artifact(id, v.artifact[0])
+		for _, chunk := range v.artifact[1:] {
+			a.Parts = append(a.Parts, r.text(chunk)...) // as the SDKs do: append adds parts
+		}
+		w.Artifacts = []wireArtifact{a}
 	}
 	turns := v.history
 	if history != nil && *history >= 0 && *history < len(turns) {

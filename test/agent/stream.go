@@ -35,19 +35,16 @@ func (x *call) stream() {
 		return
 	}
 	t := x.place(in, x.c.Stream.Work.D(), broken)
-	switch {
-	case t == nil:
+	if t == nil {
 		return
-	default:
-		x.pushWith(t, in, true)
 	}
-	switch {
-	case sc.Unary:
+	x.pushWith(t, in, true)
+	if sc.Unary {
 		x.await(t.task)
 		x.reply(x.out.sent(t.snapshot(time.Time{}), nil, false), nil)
-	default:
-		x.follow(out, t.task, t.continued, t.from, sc)
+		return
 	}
+	x.follow(out, t.task, t.continued, t.from, sc)
 }
 
 // streamConfig is the configuration that holds for this stream: without the lies where they are for others.
