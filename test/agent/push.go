@@ -40,6 +40,9 @@ type PushConfig struct {
 	// Late is a pause before each call. Early holds the answer to a message back until its webhook was called about the end.
 	Late  Duration `json:"late,omitempty"`
 	Early bool     `json:"early,omitempty"`
+	// MinAge passes over what happens to tasks younger than that. Takes is how long a webhook given by the method takes to take effect.
+	MinAge Duration `json:"minAge,omitempty"`
+	Takes  Duration `json:"takes,omitempty"`
 	// NoID gives configs no id.
 	NoID bool `json:"noID,omitempty"`
 	// NoDelete answers the method that deletes webhooks with -32601.
@@ -173,6 +176,9 @@ var sending = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 func (s *sender) call(ctx context.Context, ev event) {
 	k := s.c.Push
 	if !sleep(ctx, k.Late.D()) {
+		return
+	}
+	if first, _, _ := s.t.at(0); ev.made.Sub(first.made) < k.MinAge.D() {
 		return
 	}
 	times := 1
@@ -325,7 +331,9 @@ func (x *call) pushSet(t *task, p pushParams) {
 		return
 	}
 	if !x.c.Push.NoMethod {
-		if h := x.register(t, target, false, t.length()); h != nil {
+		if takes := x.c.Push.Takes.D(); takes > 0 {
+			time.AfterFunc(takes, func() { x.register(t, target, false, t.length()) })
+		} else if h := x.register(t, target, false, t.length()); h != nil {
 			target = h.pushTarget
 		}
 	}

@@ -49,6 +49,8 @@ var pushCases = []struct {
 	{"push-twice", agent.V10, "send ok, set ok, 8 calls, the last statusUpdate completed token credentials"},
 	{"push-reversed", agent.V10, "send ok, set ok, 4 calls, the last task submitted token credentials"},
 	{"push-late", agent.V10, "send ok, set ok, 4 calls, the last statusUpdate completed token credentials"},
+	{"push-long-only", agent.V10, "send ok, set ok, 0 calls"},
+	{"push-takes-time", agent.V10, "send ok, set ok, 0 calls"},
 	{"push-early", agent.V10, "send ok after the last call, set ok, 4 calls, the last statusUpdate completed token credentials"},
 	{"push-end-only", agent.V10, "send ok, set ok, 1 calls, the last statusUpdate completed token credentials"},
 	{"push-begin-only", agent.V10, "send ok, set ok, 3 calls, the last artifactUpdate token credentials"},

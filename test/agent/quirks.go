@@ -253,7 +253,7 @@ var quirks = map[string]quirk{
 	"push-reversed":      {"webhooks are called about the last event first", func(c *Config) { c.pushes(PushConfig{Reversed: true}) }},
 	"push-late":          {"webhooks are called 300 ms late", func(c *Config) { c.pushes(PushConfig{Late: 300 * ms}) }},
 	"push-long-only":     {"webhooks are called about tasks that have lived 1 s (legal: the agent decides what is significant)", func(c *Config) { c.pushes(PushConfig{MinAge: sec}) }},
-	"push-takes-a-second": {"webhooks are taken by the method and take effect after 1 s", func(c *Config) { c.pushes(PushConfig{NoInline: true, Takes: sec}) }},
+	"push-takes-time":    {"webhooks are taken by the method and take effect after 1 s", func(c *Config) { c.pushes(PushConfig{NoInline: true, Takes: sec}) }},
 	"push-early":         {"webhooks are called before the message is answered", func(c *Config) { c.pushes(PushConfig{Early: true}) }},
 	"push-end-only":      {"webhooks are called about the last state alone", func(c *Config) { c.pushes(PushConfig{Calls: "end"}) }},
 	"push-begin-only":    {"webhooks are called about everything but the last state", func(c *Config) { c.pushes(PushConfig{Calls: "begin"}) }},
