@@ -46,6 +46,8 @@ type checkFlags struct {
 	caFile    string
 
 	callbackListen, callbackURL string
+	// given tells whether a flag stands on the command line.
+	given func(name string) bool
 }
 
 func newCheck() *cobra.Command {
@@ -55,7 +57,7 @@ func newCheck() *cobra.Command {
 		Short: "Judge one agent now",
 		Long: `Fetch the card of an agent, ask what it declares and what every agent owes, and say what came back.
 
-The agent is sent real tasks. They cost what its model costs: about five a round.
+The agent is sent real tasks. They cost what its model costs: five to fifteen a round.
 
 Exit codes: 0 everything was honoured, 1 something was contradicted, 2 something could not be told,
 3 the command line or a file cannot be used. A capability that needs a fixture and has none (see --probes)
@@ -93,6 +95,7 @@ does not count.`,
 }
 
 func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
+	f.given = cmd.Flags().Changed
 	target, policy, err := f.target(rawURL, cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -156,7 +159,7 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	if f.interval < 0 {
 		return none, trust.Policy{}, fmt.Errorf("--interval is %s, want 0s or more", f.interval)
 	}
-	if f.wait < 0 || f.wait > time.Hour {
+	if f.wait < 0 || f.wait > time.Hour || f.wait == 0 && f.given("wait-deadline") {
 		return none, trust.Policy{}, fmt.Errorf("--wait-deadline is %s, want more than 0s and at most 1h", f.wait)
 	}
 	if f.output != "table" && f.output != "json" {
@@ -177,6 +180,9 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 			return none, trust.Policy{}, err
 		}
 	}
+	if f.message == "" && f.given("message") {
+		return none, trust.Policy{}, errors.New("--message is empty: give it a text, or leave the flag out for \"ping\"")
+	}
 	if f.message != "" {
 		probes.Message = &v1alpha1.Message{Parts: []v1alpha1.Part{{Text: f.message}}}
 	}
@@ -194,6 +200,9 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	}
 	if f.version != "" && !protocolVersion.MatchString(f.version) {
 		return none, trust.Policy{}, fmt.Errorf("--protocol-version is %q, want a version such as 1.0 or 0.3", f.version)
+	}
+	if f.binding != "" && !card.Binding(f.binding) {
+		return none, trust.Policy{}, fmt.Errorf("--binding is %q, want JSONRPC, HTTP+JSON or GRPC", f.binding)
 	}
 	t.CardPath = f.cardPath
 	t.Preference = card.Preference{Binding: f.binding, ProtocolVersion: f.version, Endpoint: u}

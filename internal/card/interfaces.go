@@ -12,8 +12,11 @@ const (
 	GRPC     = "GRPC"
 )
 
-// Binding tells whether a name is that of one of these bindings, spelled so.
-func Binding(name string) bool { return name == JSONRPC || name == HTTPJSON || name == GRPC }
+// Binding tells whether a name is that of one of these bindings, in any of its spellings.
+func Binding(name string) bool {
+	known := bindingName(name)
+	return known == JSONRPC || known == HTTPJSON || known == GRPC
+}
 
 const (
 	maxURL    = 2048
