@@ -157,14 +157,17 @@ func (c *checked) result(now time.Time) result {
 	return res
 }
 
-// capabilityOf shows the state and, beside it, what the last round saw.
+// capabilityOf shows the state and, beside it, what the last round saw; of what is demoted it shows what that rests on.
 func capabilityOf(r trust.Record, o trust.Observation, diverged bool) capabilityResult {
 	out := capabilityResult{Name: string(r.Capability), Declared: string(r.Declared), State: string(r.State), Outcome: string(o.Outcome),
 		Reason: string(r.Reason), Message: r.Message, Observed: r.Observed, Rule: r.Rule, diverged: diverged}
-	if o.Outcome != "" {
+	switch {
+	case o.Outcome == trust.Diverged && r.State == trust.Demoted:
 		out.Message, out.Observed, out.Rule = o.Message, o.Observed, o.Rule
-		if r.State != trust.Demoted {
-			out.Reason = string(o.Reason)
+	case o.Outcome != "" && r.State != trust.Demoted:
+		out.Message, out.Observed, out.Rule, out.Reason = o.Message, o.Observed, o.Rule, string(o.Reason)
+		if diverged && o.Outcome != trust.Diverged {
+			out.Message += "; an earlier round of this check contradicted that, see the warnings"
 		}
 	}
 	out.Refused, out.Tasks = r.RefusedModes, o.Tasks
