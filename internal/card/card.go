@@ -33,8 +33,9 @@ type Card struct {
 	// Warnings, sorted, each once.
 	Warnings []Warning
 
-	flags  flags
-	source *url.URL
+	flags     flags
+	spellings map[string]Spelling
+	source    *url.URL
 }
 
 // Interface is one declared way to reach the peer.

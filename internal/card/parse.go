@@ -62,6 +62,7 @@ func (p *parser) card(raw []byte, top object) *Card {
 		DefaultOutputModes: p.modes(top["defaultOutputModes"]),
 		AuthDeclared:       security.asked(),
 		Signed:             signed(top["signatures"]),
+		spellings:          spellings(top["defaultInputModes"]),
 		source:             p.source,
 	}
 	c.flags, c.HasCapabilities = p.capabilities(top)

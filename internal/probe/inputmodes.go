@@ -24,7 +24,8 @@ type modeTry struct {
 	mode string
 	// reply: sent to a task that asked for input. asks: GetTask said so just before. moved: the task moved on after it, whatever the answer.
 	reply, asks, moved bool
-	// lenient: a refusal says nothing, because the mode is a range, or because every skill has modes of its own without it.
+	// lenient: a refusal says nothing, because the mode is a range, because the card names it with parameters only, or because every skill
+	// has modes of its own without it.
 	lenient      bool
 	first, again *tape
 }
@@ -34,8 +35,10 @@ type modesSeen struct {
 	declared []string
 	// known are those refused in earlier rounds. unsampled have no message, unasked had to wait for another round.
 	known, unsampled, unasked []string
-	tries                     []modeTry
-	generation                wire.Generation
+	// qualified are those that the card names with parameters only.
+	qualified  []string
+	tries      []modeTry
+	generation wire.Generation
 }
 
 func askInputModes(ctx context.Context, s *session, a *asking) trust.Observation {
@@ -62,8 +65,13 @@ func (q *modeQuestion) run(ctx context.Context) {
 	s := q.s
 	q.seen.generation = s.generation()
 	q.seen.declared = s.declaredModes()
+	for _, m := range q.seen.declared {
+		if s.spelling(m).Parameters {
+			q.seen.qualified = append(q.seen.qualified, m)
+		}
+	}
 	for _, m := range s.job.RefusedModes {
-		if slices.Contains(q.seen.declared, m) {
+		if !slices.Contains(q.seen.qualified, m) && slices.Contains(q.seen.declared, m) {
 			q.seen.known = append(q.seen.known, m)
 		}
 	}
@@ -112,7 +120,7 @@ func inTurn(declared, known []string, round int64) []string {
 func (q *modeQuestion) ask(ctx context.Context, mode string, reserve int) {
 	s := q.s
 	f := s.sample(mode)
-	shared := q.a.sharesMode(mode)
+	shared := q.a.sharesMode(mode) && q.speaksFor(mode)
 	switch {
 	case f == nil && !shared:
 		q.seen.unsampled = append(q.seen.unsampled, mode)
@@ -122,12 +130,15 @@ func (q *modeQuestion) ask(ctx context.Context, mode string, reserve int) {
 		return
 	}
 	try := modeTry{mode: mode, lenient: q.lenient(mode)}
+	unnamed := false
 	if shared {
-		f = s.job.Target.Fixtures.Message // nil: the default, which is in this mode
+		f = s.ordinary()
 		if q.a.exchange == nil {
 			q.left--
 		}
 		try.first = q.a.shared(ctx, s).spoken()
+		unnamed = try.first != nil && s.unnamed(f)
+		f = s.renamed(f)
 	}
 	if try.first == nil {
 		q.left--
@@ -141,7 +152,37 @@ func (q *modeQuestion) ask(ctx context.Context, mode string, reserve int) {
 			return modeRefused(try.again) && q.left > reserve && !slices.Contains(q.seen.known, mode)
 		})
 	}
+	if unnamed {
+		try.takenByName()
+	}
 	q.seen.tries = append(q.seen.tries, try)
+}
+
+// ordinary is the round's ordinary message, the default one too.
+func (s *session) ordinary() *Fixture {
+	if f := s.job.Target.Fixtures.Message; f != nil && len(f.Parts) > 0 {
+		return f
+	}
+	return &Fixture{Parts: s.defaultParts()}
+}
+
+// speaksFor says whether what a user's or the default message shows of a media type is true of a mode as the card writes it: not where the
+// card adds parameters, but for plain text.
+func (q *modeQuestion) speaksFor(mode string) bool {
+	return mode == "text/plain" || !slices.Contains(q.seen.qualified, mode)
+}
+
+// unnamed: some part of the message leaves its media type out, and there is a place for it.
+func (s *session) unnamed(f *Fixture) bool {
+	return s.generation() == wire.V10 && slices.ContainsFunc(f.Parts, func(p Part) bool { return p.MediaType == "" })
+}
+
+// takenByName: what was refused without the name of its type was asked again by its name and taken, so that the second answer is the one
+// about the declared mode.
+func (t *modeTry) takenByName() {
+	if t.again != nil && !modeRefused(t.again) {
+		t.first, t.again = t.again, nil
+	}
 }
 
 // sendMode sends a message and sees for a while what becomes of its task.
@@ -156,13 +197,12 @@ func (s *session) sendMode(ctx context.Context, rpc wire.Peer, f *Fixture) *tape
 // sharesMode says whether the round's ordinary message is of one mode, this one. Its exchange is shared only where another question needs it
 // too, or where it costs no more than a message.
 func (a *asking) sharesMode(mode string) bool {
-	f := a.r.job.Target.Fixtures.Message
-	s := a.s
-	parts := s.defaultParts()
-	if f != nil && len(f.Parts) > 0 {
-		parts = f.Parts
-	}
-	return !slices.ContainsFunc(parts, func(p Part) bool { return modeOf(p) != mode })
+	return a.s.ordinary().isIn(mode)
+}
+
+// isIn says whether all that a message says is in one mode.
+func (f *Fixture) isIn(mode string) bool {
+	return !slices.ContainsFunc(f.Parts, func(p Part) bool { return modeOf(p) != mode })
 }
 
 // spoken is the tape that shows what became of the ordinary message: the first stream, or the control where that shows nothing. Nil: none.
@@ -190,7 +230,7 @@ func modeOf(p Part) string {
 
 // lenient: see modeTry.
 func (q *modeQuestion) lenient(mode string) bool {
-	if strings.Contains(mode, "*") {
+	if strings.Contains(mode, "*") || slices.Contains(q.seen.qualified, mode) {
 		return true
 	}
 	if q.s.card == nil {
@@ -231,7 +271,7 @@ func (q *modeQuestion) shareReply() {
 		return
 	}
 	mode := modeOf(d.fixture.Reply.Parts[0])
-	if !slices.Contains(q.seen.declared, mode) || slices.ContainsFunc(d.fixture.Reply.Parts, func(p Part) bool { return modeOf(p) != mode }) {
+	if !slices.Contains(q.seen.declared, mode) || !d.fixture.Reply.isIn(mode) || !q.speaksFor(mode) {
 		return
 	}
 	q.replied(mode, d)
@@ -239,8 +279,12 @@ func (q *modeQuestion) shareReply() {
 
 // replied notes what became of a reply.
 func (q *modeQuestion) replied(mode string, d *dialogue) {
-	q.seen.tries = append(q.seen.tries, modeTry{mode: mode, reply: true, lenient: q.lenient(mode), asks: d.asks(),
-		moved: oldTask(d.seen()) == lifecycle.OldTaskMovedOn, first: d.reply, again: d.repeated})
+	try := modeTry{mode: mode, reply: true, lenient: q.lenient(mode), asks: d.asks(),
+		moved: oldTask(d.seen()) == lifecycle.OldTaskMovedOn, first: d.reply, again: d.repeated}
+	if q.s.unnamed(d.fixture.Reply) {
+		try.takenByName()
+	}
+	q.seen.tries = append(q.seen.tries, try)
 }
 
 // askReply brings a task to its question and replies in one mode.
@@ -261,14 +305,24 @@ func (q *modeQuestion) askReply(ctx context.Context, mode string) {
 // asks: GetTask said just before the reply that the task asks for input.
 func (d *dialogue) asks() bool { return d.before != nil && d.before.State == lifecycle.InputRequired }
 
-// repeatRefused sends a reply whose mode was refused once more, on a new connection, while the task still asks.
+// renamed is a message in one mode under the name that the card has for it; any other is left as it is.
+func (s *session) renamed(f *Fixture) *Fixture {
+	if len(f.Parts) == 0 || !f.isIn(modeOf(f.Parts[0])) {
+		return f
+	}
+	mode := modeOf(f.Parts[0])
+	return f.named(mode, s.spelling(mode).Declared)
+}
+
+// repeatRefused sends a reply whose mode was refused once more, on a new connection, while the task still asks. A reply in one mode has the
+// name of its type then.
 func (d *dialogue) repeatRefused(ctx context.Context) {
 	if d.reply == nil || !modeRefused(d.reply) || !d.asks() || !pause(ctx, d.s.timing.Repeat) {
 		return
 	}
 	fresh := d.s.fresh()
 	defer fresh.Close()
-	m := d.s.message(d.fixture.Reply)
+	m := d.s.message(d.s.renamed(d.fixture.Reply))
 	m.TaskID, m.ContextID = d.s.ids.id(d.first.TaskID()), d.first.ContextID()
 	d.repeated = d.s.sendMessage(ctx, fresh, m, false)
 }

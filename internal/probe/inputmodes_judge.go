@@ -95,7 +95,7 @@ func (t modeTry) judge() (trust.Reason, string) {
 func (t modeTry) judgeRefusal() (trust.Reason, string) {
 	switch {
 	case t.lenient:
-		return trust.ReasonProbeRejected, "was refused as not supported; the mode is a range, or no skill has it"
+		return trust.ReasonProbeRejected, "was refused as not supported; the mode is a range, or has parameters, or no skill has it"
 	case t.first.Redirected:
 		return trust.ReasonEndpointRedirects, "was refused by another address, where redirects led"
 	case t.reply && !t.asks:
@@ -129,6 +129,9 @@ func (x modesSeen) account() []string {
 		}
 	}
 	for _, m := range x.unsampled {
+		if slices.Contains(x.qualified, m) {
+			m += " with parameters"
+		}
 		out = append(out, cutText(m+":no message"))
 	}
 	for _, m := range x.unasked {

@@ -33,6 +33,7 @@ func TestInputModes(t *testing.T) {
 	refuse := func(list ...string) agent.Option {
 		return agent.With(func(c *agent.Config) { c.Modes.Refuse = list })
 	}
+	strict := agent.With(func(c *agent.Config) { c.Modes.Strict = true })
 	for name, tc := range map[string]struct {
 		gens    string // default "1.0 0.3"
 		quirks  string
@@ -43,27 +44,39 @@ func TestInputModes(t *testing.T) {
 		refused []string
 		tasks   int // -1: no matter
 	}{
-		"text alone costs what Streaming costs":               {gens: "1.0 0.3 0.2 0.1", outcome: honored, tasks: 1},
-		"every mode is asked once":                            {quirks: "many-modes", outcome: honored, tasks: 3},
-		"a mode is refused":                                   {quirks: "mode-refused", outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"image/png"}, tasks: 6},
-		"a mode is refused that is known for it":              {quirks: "mode-refused", change: func(j *Job) { j.RefusedModes = []string{"image/png"} }, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"image/png"}, tasks: 4},
-		"in 0.1 the code means nothing":                       {gens: "0.1", quirks: "mode-refused", outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: -1},
-		"another code is about our sample":                    {quirks: "mode-refused-400", outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: 3},
-		"a task that fails is about our sample":               {quirks: "mode-fails", outcome: inconclusive, reason: trust.ReasonAgentFailing, tasks: 3},
-		"a refusal that is not repeated accuses nobody":       {options: []agent.Option{modes("image/png"), refuse("image/png", "text/plain"), agent.With(func(c *agent.Config) { c.Modes.Every = 2 })}, outcome: inconclusive, reason: trust.ReasonReplicaInconsistency, tasks: -1},
-		"who checks modes takes those declared":               {quirks: "many-modes checks-modes", outcome: honored, tasks: 3},
-		"a Message is an answer":                              {quirks: "many-modes messages", outcome: honored, tasks: 3},
-		"text itself is refused":                              {options: []agent.Option{refuse("text/plain")}, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"text/plain"}, tasks: 4},
-		"a range that is refused says nothing":                {options: []agent.Option{modes("text/plain", "image/*"), refuse("image/png")}, outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: -1},
-		"a mode that no skill has may be refused":             {options: []agent.Option{modes("text/plain", "image/png"), refuse("image/png"), skillOf("text/plain")}, outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: -1},
-		"no sample of any":                                    {options: []agent.Option{modes("model/gltf+json")}, outcome: inconclusive, reason: trust.ReasonNoFixture, tasks: -1},
-		"a sample of the user's own":                          {options: []agent.Option{modes("model/gltf+json"), refuse("model/gltf+json")}, change: ownSample, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"model/gltf+json"}, tasks: -1},
-		"Markdown has no place in 0.x":                        {gens: "0.3 0.2", options: []agent.Option{modes("text/markdown"), refuse("text/plain", "text/markdown")}, outcome: inconclusive, tasks: -1},
-		"Markdown is named in 1.0":                            {gens: "1.0", options: []agent.Option{modes("text/markdown"), refuse("text/markdown")}, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"text/markdown"}, tasks: -1},
-		"an empty stream does not hide that text is taken":    {quirks: "empty-stream", outcome: honored, tasks: -1},
+		"text alone costs what Streaming costs":                        {gens: "1.0 0.3 0.2 0.1", outcome: honored, tasks: 1},
+		"every mode is asked once":                                     {quirks: "many-modes", outcome: honored, tasks: 3},
+		"a mode is refused":                                            {quirks: "mode-refused", outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"image/png"}, tasks: 6},
+		"a mode is refused that is known for it":                       {quirks: "mode-refused", change: func(j *Job) { j.RefusedModes = []string{"image/png"} }, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"image/png"}, tasks: 4},
+		"in 0.1 the code means nothing":                                {gens: "0.1", quirks: "mode-refused", outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: -1},
+		"another code is about our sample":                             {quirks: "mode-refused-400", outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: 3},
+		"a task that fails is about our sample":                        {quirks: "mode-fails", outcome: inconclusive, reason: trust.ReasonAgentFailing, tasks: 3},
+		"a refusal that is not repeated accuses nobody":                {options: []agent.Option{modes("image/png"), refuse("image/png", "text/plain"), agent.With(func(c *agent.Config) { c.Modes.Every = 2 })}, outcome: inconclusive, reason: trust.ReasonReplicaInconsistency, tasks: -1},
+		"who checks modes takes those declared":                        {quirks: "many-modes checks-modes", outcome: honored, tasks: 3},
+		"a Message is an answer":                                       {quirks: "many-modes messages", outcome: honored, tasks: 3},
+		"text itself is refused":                                       {options: []agent.Option{refuse("text/plain")}, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"text/plain"}, tasks: 4},
+		"a range that is refused says nothing":                         {options: []agent.Option{modes("text/plain", "image/*"), refuse("image/png")}, outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: -1},
+		"a mode that no skill has may be refused":                      {options: []agent.Option{modes("text/plain", "image/png"), refuse("image/png"), skillOf("text/plain")}, outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: -1},
+		"no sample of any":                                             {options: []agent.Option{modes("model/gltf+json")}, outcome: inconclusive, reason: trust.ReasonNoFixture, tasks: -1},
+		"a sample of the user's own":                                   {options: []agent.Option{modes("model/gltf+json"), refuse("model/gltf+json")}, change: ownSample, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"model/gltf+json"}, tasks: -1},
+		"Markdown has no place in 0.x":                                 {gens: "0.3 0.2", options: []agent.Option{modes("text/markdown"), refuse("text/plain", "text/markdown")}, outcome: inconclusive, tasks: -1},
+		"Markdown is named in 1.0":                                     {gens: "1.0", options: []agent.Option{modes("text/markdown"), refuse("text/markdown")}, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"text/markdown"}, tasks: -1},
+		"an empty stream does not hide that text is taken":             {quirks: "empty-stream", outcome: honored, tasks: -1},
+		"modes with parameters are not asked by samples of ours":       {quirks: "modes-with-parameters", outcome: honored, tasks: 1},
+		"nothing but modes with parameters":                            {options: []agent.Option{modes("application/json;profile=x", "image/png; q=1"), strict}, outcome: inconclusive, reason: trust.ReasonNoFixture, tasks: -1},
+		"a user's own message goes under the type as declared":         {gens: "1.0", quirks: "modes-with-parameters", change: ownJSON, outcome: honored, tasks: 2},
+		"a user's own file goes under the type as declared":            {quirks: "modes-with-parameters", change: ownPicture, outcome: honored, tasks: 2},
+		"a refusal of a type with parameters accuses nobody":           {gens: "1.0", quirks: "modes-with-parameters", options: []agent.Option{refuse("application/json;profile=x")}, change: ownJSON, outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: 2},
+		"a refusal of text whose character set is named":               {options: []agent.Option{modes("text/plain; charset=utf-8"), refuse("text/plain")}, outcome: inconclusive, reason: trust.ReasonProbeRejected, tasks: -1},
+		"text is owed where it is declared beside its parameters":      {options: []agent.Option{modes("text/plain; charset=utf-8", "text/plain"), refuse("text/plain")}, outcome: diverged, reason: trust.ReasonDeclaredModeRefused, refused: []string{"text/plain"}, tasks: 4},
+		"a refusal remembered from before the card named parameters":   {quirks: "modes-with-parameters", change: func(j *Job) { j.RefusedModes = []string{"image/png"} }, outcome: honored, tasks: 1},
+		"parts name their type to whoever reads nothing else":          {quirks: "many-modes strict-modes", outcome: honored, tasks: 3},
+		"parts name their type in the capitals of the card":            {gens: "1.0", options: []agent.Option{modes("TEXT/PLAIN", "Application/JSON", "Image/PNG"), strict}, outcome: honored, tasks: 3},
+		"what is refused without the name of its type and taken by it": {gens: "1.0", options: []agent.Option{modes("application/json"), strict}, outcome: honored, tasks: -1},
+
 		"a mode refused before and taken now is off the list": {quirks: "many-modes", change: func(j *Job) { j.RefusedModes = []string{"image/png"} }, outcome: honored, tasks: 3},
 		"what is refused before and is not told now stays":    {quirks: "mode-fails", change: func(j *Job) { j.RefusedModes = []string{"image/png"} }, outcome: inconclusive, reason: trust.ReasonAgentFailing, refused: []string{"image/png"}, tasks: 3},
-		"401 says nothing":                                    {quirks: "posts-401", outcome: inconclusive, reason: trust.ReasonAuthenticationRequired, tasks: -1},
+		"401 says nothing": {quirks: "posts-401", outcome: inconclusive, reason: trust.ReasonAuthenticationRequired, tasks: -1},
 	} {
 		gens := tc.gens
 		if gens == "" {
@@ -100,6 +113,14 @@ func ownSample(j *Job) {
 	}
 }
 
+func ownJSON(j *Job) {
+	j.Target.Fixtures.Modes = map[string]*Fixture{"application/json": {Parts: []Part{{Data: json.RawMessage(`{"text":"ping"}`)}}}}
+}
+
+func ownPicture(j *Job) {
+	j.Target.Fixtures.Modes = map[string]*Fixture{"image/png": {Parts: []Part{{Raw: picture("image/png"), MediaType: "image/png"}}}}
+}
+
 // A reply in a declared mode is owed too: it is asked for on a task that asks, and is free where Continuation's own reply is in that mode.
 func TestInputModesOfReplies(t *testing.T) {
 	t.Parallel()
@@ -118,7 +139,8 @@ func TestInputModesOfReplies(t *testing.T) {
 			[]string{"text/plain"}, "again text/plain:error -32005", 4},
 		"JSON replies refused": {"reply-refused", []trust.Capability{trust.Continuation}, trust.Diverged, trust.ReasonDeclaredModeRefused,
 			[]string{"application/json"}, "reply application/json:error -32005", 7},
-		"an agent that never asks": {"never-asks", nil, trust.Honored, "", nil, "text/plain:completed", 2},
+		"JSON replies name their type": {"many-modes strict-modes", []trust.Capability{trust.Continuation}, trust.Honored, "", nil, "reply application/json:", 7},
+		"an agent that never asks":     {"never-asks", nil, trust.Honored, "", nil, "text/plain:completed", 2},
 	} {
 		for _, g := range []agent.Generation{agent.V10, agent.V03} {
 			t.Run(name+" "+string(g), func(t *testing.T) {

@@ -10,30 +10,58 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"slices"
 
+	"github.com/agentpeer/agentpeer/internal/card"
 	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // sample is the message by which a declared input mode is asked for: the user's own if there is one, else a small and harmless one of the
-// commonest types. Nil: there is none, and the mode is not asked.
+// commonest types. Nil: there is none, and the mode is not asked. Parameters of a media type make it another type, of which we have none.
 func (s *session) sample(mode string) *Fixture {
-	if f := s.job.Target.Fixtures.Modes[mode]; f != nil {
-		return f
-	}
-	part, ok := samplePart(mode, s.generation())
-	if !ok {
+	spelling := s.spelling(mode)
+	if spelling.Declared == "" {
 		return nil
 	}
-	return &Fixture{Parts: []Part{part}}
+	f := s.job.Target.Fixtures.Modes[mode]
+	if f == nil {
+		part, ok := samplePart(mode, s.generation())
+		if !ok || spelling.Parameters {
+			return nil
+		}
+		f = &Fixture{Parts: []Part{part}}
+	}
+	return f.named(mode, spelling.Declared)
+}
+
+// spelling is how the card writes one of its input modes.
+func (s *session) spelling(mode string) card.Spelling {
+	if s.card == nil {
+		return card.Spelling{Declared: mode}
+	}
+	return s.card.InputMode(mode)
+}
+
+// named is the message with the parts of one mode under the name that the card has for it. Peers may read nothing but that name, letter by
+// letter; 0.x has a place for it in files only.
+func (f *Fixture) named(mode, declared string) *Fixture {
+	named := *f
+	named.Parts = slices.Clone(f.Parts)
+	for i, p := range named.Parts {
+		if modeOf(p) == mode {
+			named.Parts[i].MediaType = declared
+		}
+	}
+	return &named
 }
 
 // samplePart makes one part. A part of text names no media type in 0.x, so that no other text than plain can be asked for there.
 func samplePart(mode string, g wire.Generation) (Part, bool) {
 	switch mode {
 	case "text/plain", "text/*", "*/*":
-		return Part{Text: "ping"}, true
+		return Part{Text: "ping", MediaType: "text/plain"}, true
 	case "application/json", "application/*":
-		return Part{Data: json.RawMessage(`{"text":"ping"}`)}, true
+		return Part{Data: json.RawMessage(`{"text":"ping"}`), MediaType: "application/json"}, true
 	case "text/markdown", "text/html", "text/csv":
 		text := map[string]string{"text/markdown": "# ping\n", "text/html": "<p>ping</p>", "text/csv": "word\nping\n"}[mode]
 		return Part{Text: text, MediaType: mode}, g == wire.V10

@@ -144,6 +144,9 @@ type ModesConfig struct {
 	Every int `json:"every,omitempty"`
 	// Check refuses every type that the card does not list (legal).
 	Check bool `json:"check,omitempty"`
+	// Strict refuses every part but text whose media type is not one that the card lists, letter by letter, parameters included. 1.0 names
+	// the type in the part, so that data without a name is refused too (legal).
+	Strict bool `json:"strict,omitempty"`
 	// Fails makes tasks that hold a refused type end failed, in place of an error (legal).
 	Fails bool `json:"fails,omitempty"`
 }
@@ -178,6 +181,9 @@ func (c *Config) refuses(a *Agent, in incoming) int {
 		code = -32005
 	}
 	for _, p := range in.parts {
+		if m.Strict && !c.declares(p) {
+			return -32005
+		}
 		if m.Check && !slices.Contains(c.inputModes(), p.mode()) {
 			return -32005
 		}
@@ -186,6 +192,17 @@ func (c *Config) refuses(a *Agent, in incoming) int {
 		}
 	}
 	return 0
+}
+
+// declares says whether the card lists a part's media type letter by letter; see ModesConfig.Strict.
+func (c *Config) declares(p part) bool {
+	switch {
+	case p.MediaType == "" && p.Text != nil:
+		return true
+	case p.MediaType == "" && p.Data != nil && c.Generation == V10:
+		return false
+	}
+	return slices.Contains(c.inputModes(), p.mode())
 }
 
 var probeQuirks = map[string]quirk{
@@ -224,6 +241,11 @@ var probeQuirks = map[string]quirk{
 	"reply-refused": {"the card declares application/json, replies of it are -32005", func(c *Config) { c.Card.InputModes = manyModes[:2]; c.Modes.RefuseReply = []string{"application/json"} }},
 	"reply-is-text": {"replies in text are -32005 though the card declares text", func(c *Config) { c.Modes.RefuseReply = []string{"text/plain"} }},
 	"checks-modes":  {"media types that the card does not declare are -32005 (legal)", func(c *Config) { c.Modes.Check = true }},
+	"strict-modes":  {"parts whose mediaType is not declared letter by letter are -32005 (legal)", func(c *Config) { c.Modes.Strict = true }},
+	"modes-with-parameters": {"the card declares text, JSON and PNG with parameters, and no other type is taken", func(c *Config) {
+		c.Card.InputModes = []string{"text/plain; charset=utf-8", "application/json;profile=x", "image/png; q=1"}
+		c.Modes.Strict = true
+	}},
 
 	"all-history": {"GetTask gives the whole history whatever it was asked for", func(c *Config) { c.Get.AllHistory = true }},
 	"no-history":  {"GetTask gives no history (legal)", func(c *Config) { none := 0; c.Get.MostHistory = &none }},

@@ -163,6 +163,8 @@ func init() {
 		quirkCase{quirk: "mode-fails", act: inModes(1), want: "completed completed failed"},
 		quirkCase{quirk: "mode-replicas", act: inModes(2), want: "completed completed completed completed completed -32005"},
 		quirkCase{quirk: "checks-modes", act: inModes(1), want: "completed -32005 -32005"},
+		quirkCase{quirk: "strict-modes", act: inModes(1), want: "completed -32005 -32005"},
+		quirkCase{quirk: "modes-with-parameters", act: inModes(1), want: "completed -32005 -32005"},
 		quirkCase{quirk: "reply-refused", act: repliedIn(obj{"data": obj{"text": "to Oslo"}}), want: "input-required -32005"},
 		quirkCase{quirk: "reply-is-text", act: repliedIn(obj{"text": "to Oslo"}), want: "input-required -32005"},
 
