@@ -17,6 +17,8 @@ type pushed struct {
 	Trials     []*trial
 	// Before and After are calls of our own webhook, before the first trial and after the last one that was silent.
 	Before, After selfCall
+	// Grace is how long a task has to stay at work with its webhook in place before silence says anything (Timing.Grace).
+	Grace time.Duration
 	// Reachable: the user says that the peer can reach us. Called: it did before, at this very receiver. Public: our URL is on the internet.
 	Reachable, Called, Public bool
 }
@@ -61,7 +63,7 @@ func askPush(ctx context.Context, s *session, a *asking) trust.Observation {
 			"push notifications are declared, and there is no receiver: --callback-url says under what URL peers reach one")
 	}
 	s.progress("push notifications")
-	p := pushed{Generation: s.generation(), Reachable: s.job.Target.PushReachable}
+	p := pushed{Generation: s.generation(), Grace: s.timing.Grace, Reachable: s.job.Target.PushReachable}
 	p.Called = s.job.DeliveredTo != "" && s.job.DeliveredTo == ReceiverID(s.env.Receiver)
 	defer func() {
 		for _, t := range p.Trials {
@@ -86,14 +88,17 @@ func askPush(ctx context.Context, s *session, a *asking) trust.Observation {
 	return o
 }
 
-// pushBound: three tasks, our own calls, what is waited for between and after, and a refusal asked again.
+// pushBound: three tasks, our own calls, what is waited for between, during and after, and a refusal asked again.
 func pushBound(t Timing) time.Duration {
-	return 3*(t.Task+2*t.FirstEvent) + 2*t.FirstEvent + 3*t.Late + pushPatience(t) + t.Repeat + lookBound(t)
+	return 3*(t.Task+2*t.FirstEvent) + 2*t.FirstEvent + 3*t.Late + workPatience(t) + pushPatience(t) + t.Repeat + lookBound(t)
 }
 
 // pushPatience is how long we wait for a call after the last task has ended. No text bounds it; those who call do so within seconds, and
 // some give up after five.
 func pushPatience(t Timing) time.Duration { return max(3*t.Late, t.Task/3) }
+
+// workPatience is how long a long task is left to work with its webhook in place. Many end by themselves in that time.
+func workPatience(t Timing) time.Duration { return max(t.Grace+t.Late, t.Task/3) }
 
 // observePush tries one way of registering a webhook after the other until one is called. What most agents know comes first, and costs one
 // task: a webhook along with the message, and by the method too while the task is at work.
@@ -132,7 +137,7 @@ func (s *session) observePush(ctx context.Context, p *pushed, streams bool) {
 }
 
 // tryFurther: nobody called for the ordinary task. Some call for streamed tasks only (C81), and the task may have been over too soon for
-// those who know the method alone.
+// those who know the method alone, call for tasks of some length only, or need a moment before a webhook takes effect.
 func (s *session) tryFurther(ctx context.Context, p *pushed, streams bool) {
 	if streams {
 		s.tryInline(ctx, p, true)
@@ -140,7 +145,7 @@ func (s *session) tryFurther(ctx context.Context, p *pushed, streams bool) {
 			return
 		}
 	}
-	if s.job.Target.Fixtures.LongRunning != nil && !p.inPlace() {
+	if s.job.Target.Fixtures.LongRunning != nil && !p.due() {
 		s.byMethod(ctx, p)
 	}
 }
@@ -179,7 +184,7 @@ func (s *session) tryInline(ctx context.Context, p *pushed, streamed bool) *tria
 }
 
 // byMethod sends a message without a webhook, the long one if there is one, and registers the webhook by the method. A long task is
-// canceled once its webhook has had the time to be called.
+// left to work for a while; if it does not end by itself then, it is canceled.
 func (s *session) byMethod(ctx context.Context, p *pushed) {
 	t := s.newTrial(p)
 	if t == nil {
@@ -199,8 +204,7 @@ func (s *session) byMethod(ctx context.Context, p *pushed) {
 	case t.refused():
 		s.confirmPush(ctx, t)
 	case t.Sets[0].accepted() && long:
-		s.await(ctx, p, s.timing.Late)
-		if !p.heard() {
+		if s.leaveToWork(ctx, p, t); !p.heard() && !t.over() {
 			one, cancel := s.unary(ctx)
 			t.Tape.Cancels = append(t.Tape.Cancels, s.cancelTask(one, s.rpc, t.Tape.Began, t.Tape.TaskID()))
 			cancel()
@@ -208,6 +212,22 @@ func (s *session) byMethod(ctx context.Context, p *pushed) {
 		}
 	case t.Sets[0].accepted():
 		s.rest(ctx, t.Tape)
+	}
+}
+
+// leaveToWork follows a long task until it ends, its webhook is called about that, or workPatience is over. One whose webhook is called at all
+// is canceled sooner.
+func (s *session) leaveToWork(ctx context.Context, p *pushed, t *trial) {
+	began, wait := time.Now(), s.timing.Settle/6
+	for since := time.Duration(0); since < workPatience(s.timing); since = time.Since(began) {
+		p.collect()
+		if p.heard() || t.over() || since >= s.timing.Late && len(t.counted()) > 0 || !pause(ctx, wait) {
+			return
+		}
+		if l := s.look(ctx, s.rpc, t.Tape); l.Code != 0 || l.Fail != nil {
+			return
+		}
+		wait = min(2*wait, s.timing.Settle, s.timing.Grace)
 	}
 }
 

@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
@@ -20,19 +21,19 @@ func (l setLook) refuses() bool {
 
 // refused: the method was refused for a task at work. Only -32004 needs to know that it was: it may be about the state of the task.
 func (t *trial) refused() bool {
-	return len(t.Sets) > 0 && t.Sets[0].refuses() && (t.Sets[0].Code != codeUnsupported || t.workedAfter(t.Sets[0]))
+	return len(t.Sets) > 0 && t.Sets[0].refuses() && (t.Sets[0].Code != codeUnsupported || t.workedAfter(t.Sets[0].At))
 }
 
-// workedAfter: the task was seen at work after that answer.
-func (t *trial) workedAfter(l setLook) bool {
+// workedAfter: the task was seen at work after that time.
+func (t *trial) workedAfter(at time.Duration) bool {
 	for _, g := range t.Tape.Looks {
-		if g.Asked >= l.At && g.ID == t.Tape.TaskID() && g.State.Active() {
+		if g.Asked >= at && g.ID == t.Tape.TaskID() && g.State.Active() {
 			return true
 		}
 	}
 	late := t.Tape.Lateness()
 	return slices.ContainsFunc(t.Tape.Marks, func(m mark) bool {
-		return t.Tape.Own(m) && m.At > l.At+late && (m.State.Active() || m.Kind == wire.KindArtifact)
+		return t.Tape.Own(m) && m.At > at+late && (m.State.Active() || m.Kind == wire.KindArtifact)
 	})
 }
 
@@ -49,11 +50,47 @@ func (t *trial) rested() (lifecycle.State, bool) {
 	return "", false
 }
 
+func (t *trial) over() bool {
+	_, over := t.rested()
+	return over
+}
+
 // inPlace: the peer accepted a webhook by the method while the task was at work, and the task came to rest after. A webhook that only went
 // along with a message may have been passed over by a peer that knows the method alone.
 func (t *trial) inPlace() bool {
-	_, over := t.rested()
-	return over && slices.ContainsFunc(t.Sets, func(l setLook) bool { return l.accepted() && t.workedAfter(l) })
+	return t.over() && slices.ContainsFunc(t.Sets, func(l setLook) bool { return l.accepted() && t.workedAfter(l.At) })
+}
+
+// due: the peer had to call. Its task stayed at work for grace after a webhook was accepted by the method, and then ended by itself, or brought
+// more and came to rest. A task that only our cancel ended may be passed over by an honest peer.
+func (t *trial) due(grace time.Duration) bool {
+	return t.over() && slices.ContainsFunc(t.Sets, func(l setLook) bool {
+		at := l.At + grace
+		return l.accepted() && t.workedAfter(at) && (!t.canceled() || t.grewAfter(at))
+	})
+}
+
+// canceled: we ended the task.
+func (t *trial) canceled() bool {
+	state, _ := t.rested()
+	return state == lifecycle.Canceled && len(t.Tape.Cancels) > 0
+}
+
+// grewAfter: two looks after that time found the task at work, and the later one more of its artifacts.
+func (t *trial) grewAfter(at time.Duration) bool {
+	least := -1
+	for _, g := range t.Tape.Looks {
+		if g.Asked < at || g.ID != t.Tape.TaskID() || !g.State.Active() {
+			continue
+		}
+		if least >= 0 && g.Bytes > least {
+			return true
+		}
+		if least < 0 || g.Bytes < least {
+			least = g.Bytes
+		}
+	}
+	return false
 }
 
 // counted are the deliveries that are about the trial's task and carry no other secrets than ours.
@@ -76,6 +113,10 @@ func (p *pushed) heard() bool {
 
 func (p *pushed) inPlace() bool {
 	return slices.ContainsFunc(p.Trials, func(t *trial) bool { return t.Tape != nil && t.inPlace() })
+}
+
+func (p *pushed) due() bool {
+	return slices.ContainsFunc(p.Trials, func(t *trial) bool { return t.Tape != nil && t.due(p.Grace) })
 }
 
 func (p *pushed) accepted() bool { return p.anySet(setLook.accepted) }
@@ -174,7 +215,7 @@ func judgePushRefused(o trust.Observation, p *pushed, t *trial) trust.Observatio
 		return unlearned(o, trust.ReasonReplicaInconsistency, text+", and on another occasion it was accepted")
 	}
 	o.Explicit = true
-	if last := t.Sets[len(t.Sets)-1]; len(t.Sets) > 1 && last.Fresh && last.refuses() && (last.Code != codeUnsupported || t.workedAfter(last)) {
+	if last := t.Sets[len(t.Sets)-1]; len(t.Sets) > 1 && last.Fresh && last.refuses() && (last.Code != codeUnsupported || t.workedAfter(last.At)) {
 		o.Confirmed = true
 		text += "; again on a new connection"
 	}
@@ -201,9 +242,11 @@ func judgeSilence(o trust.Observation, p *pushed) trust.Observation {
 	case !p.Before.good() || !p.After.good():
 		return unlearned(o, trust.ReasonPushReceiverUnreachable, "a webhook was accepted and never called, and our own calls do not reach it either: "+
 			"see whether --callback-url leads here")
+	case (p.Reachable || p.Called || p.Public) && !p.due():
+		return judgeNotDue(o, p)
 	case p.Reachable, p.Called, p.Public:
 		return diverged(o, trust.ReasonPushNotDelivered, lifecycle.Protocol, "1.0 §4.3.3, wire 7.4",
-			"a webhook was accepted, the task came to its end, and nobody called; "+whyReachable(p))
+			"a webhook was accepted, the task worked on and came to its end, and nobody called; "+whyReachable(p))
 	}
 	return unlearned(byRule(o, "C80"), trust.ReasonWebhookUnreachable, "a webhook was accepted and never called; agents that block private addresses "+
 		"are silent about it: probes.push.reachable says that this one can reach us")
@@ -236,7 +279,7 @@ func judgeNotAccepted(o trust.Observation, p *pushed) trust.Observation {
 		switch l := t.Sets[0]; {
 		case l.Fail != nil:
 			return unlearned(o, failReason(l.Fail), "gave a task a webhook, nothing of the protocol came back: "+failText(l.Fail))
-		case l.Code == codeTaskNotFound && t.workedAfter(l):
+		case l.Code == codeTaskNotFound && t.workedAfter(l.At):
 			return unlearned(o, trust.ReasonReplicaInconsistency,
 				"gave a task at work a webhook, TaskNotFound: an in-memory store behind several replicas answers so")
 		case l.Code == codeTaskNotFound || refusesPush(l.Code):
@@ -259,6 +302,19 @@ func judgeTooSoon(o trust.Observation, p *pushed) trust.Observation {
 	}
 	return unlearned(o, trust.ReasonTaskEndedFirst, "the task was over before its webhook was accepted, and nobody called: "+
 		"fixtures.longRunning would leave the time")
+}
+
+// judgeNotDue: a task was at work when its webhook was accepted, and an honest peer may have had nothing to call about after: some call for
+// tasks of some length only, and some need a moment before a webhook takes effect.
+func judgeNotDue(o trust.Observation, p *pushed) trust.Observation {
+	for _, t := range p.Trials {
+		if t.Tape != nil && t.canceled() && slices.ContainsFunc(t.Sets, func(l setLook) bool { return l.accepted() && t.workedAfter(l.At+p.Grace) }) {
+			return unlearned(o, trust.ReasonNotExercised, "a webhook was accepted and not called; the long task brought nothing meanwhile and was canceled: "+
+				"a fixtures.longRunning that ends by itself, or brings artifacts, would tell more")
+		}
+	}
+	return unlearned(o, trust.ReasonTaskEndedFirst, fmt.Sprintf("a webhook was accepted and not called, and no task was at work for %s after: "+
+		"a longer fixtures.longRunning would leave the time", p.Grace))
 }
 
 // undeclaredPush: what no card declares is no fault, and that it works is information (wire reference 7.11).

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,7 +131,12 @@ func TestPushNotificationsAreJudgedByWhatArrives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Work long enough for a webhook to be accepted meanwhile, as that of agents that think is.
-			a := agent.New(agent.Speaks(c.gen), agent.Is(c.quirks...), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(200 * time.Millisecond) }))
+			// A silent one has to work for Timing.Grace after, which 0.1 can be seen at by a stream alone.
+			think := 200 * time.Millisecond
+			if c.gen == agent.V01 {
+				think = time.Second
+			}
+			a := agent.New(agent.Speaks(c.gen), agent.Is(c.quirks...), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(think) }))
 			rep := runPush(t, pushJob(t, a.Start(t)), r)
 			o := check(t, rep, trust.PushNotifications, expectation{c.outcome, c.reason, c.warns})
 			if t.Failed() || testing.Verbose() {
@@ -286,6 +292,56 @@ func TestTasksThatEndTooSoonExcuseSilence(t *testing.T) {
 	job.Target.Fixtures.LongRunning = nil
 	check(t, runPush(t, job, receiver(t)), trust.PushNotifications,
 		expectation{outcome: trust.Inconclusive, reason: trust.ReasonTaskEndedFirst})
+}
+
+// Some agents call about tasks of some length only, and with some a webhook takes effect a moment after it was accepted. Neither is accused
+// because of a task that was over soon; a task that works on for Timing.Grace tells them from agents that never call.
+func TestSilenceAboutBriefTasksAccusesNobody(t *testing.T) {
+	t.Parallel()
+	r := receiver(t)
+	const none, brief, endless = -1, 5, 100
+	inconclusive := func(r trust.Reason) expectation { return expectation{outcome: trust.Inconclusive, reason: r} }
+	for story, tc := range map[string]struct {
+		quirk string
+		// chunks of the long task, 100 ms each.
+		chunks int
+		// opaque: it shows no work meanwhile, and never ends.
+		opaque bool
+		want   expectation
+	}{
+		"about long tasks only, without a fixture":        {"push-long-only", none, false, inconclusive(trust.ReasonTaskEndedFirst)},
+		"about long tasks only, the fixture is brief":     {"push-long-only", brief, false, inconclusive(trust.ReasonTaskEndedFirst)},
+		"about long tasks only":                           {"push-long-only", 25, false, expectation{outcome: trust.Honored}},
+		"takes a moment, without a fixture":               {"push-takes-time", none, false, inconclusive(trust.ReasonTaskEndedFirst)},
+		"takes a moment, the fixture is brief":            {"push-takes-time", brief, false, inconclusive(trust.ReasonTaskEndedFirst)},
+		"takes a moment":                                  {"push-takes-time", 25, false, expectation{outcome: trust.Honored}},
+		"never, the fixture is brief":                     {"push-silent", brief, false, inconclusive(trust.ReasonTaskEndedFirst)},
+		"never, the fixture ends by itself":               {"push-silent", 25, false, expectation{outcome: trust.Diverged, reason: trust.ReasonPushNotDelivered}},
+		"never, the fixture works until it is canceled":   {"push-silent", endless, false, expectation{outcome: trust.Diverged, reason: trust.ReasonPushNotDelivered}},
+		"never, the fixture shows no work until canceled": {"push-silent", endless, true, inconclusive(trust.ReasonNotExercised)},
+	} {
+		for _, g := range []agent.Generation{agent.V10, agent.V03} {
+			t.Run(string(g)+" "+story, func(t *testing.T) {
+				t.Parallel()
+				a := agent.New(agent.Speaks(g), agent.Is(tc.quirk), agent.With(func(c *agent.Config) {
+					c.Script.Think, c.Script.Tick, c.Script.Chunks = 200*agent.Duration(ms), 100*agent.Duration(ms), tc.chunks
+					if tc.opaque {
+						c.Script.Rules = []agent.Rule{{Prefix: "count", Do: "stuck"}}
+					}
+				}))
+				job := pushJob(t, a.Start(t))
+				job.Target.Timing.Grace, job.Target.Timing.Task = 1500*ms, 12*time.Second
+				if tc.chunks == none {
+					job.Target.Fixtures.LongRunning = nil
+				}
+				o := check(t, runPush(t, job, r), trust.PushNotifications, tc.want)
+				t.Logf("%s %s\n  %s\n  %q", o.Outcome, o.Reason, o.Message, o.Observed)
+				if hint := strings.Contains(o.Message, "fixtures.longRunning"); hint != (o.Outcome == trust.Inconclusive) {
+					t.Errorf("it names the hint: %v, in %q", hint, o.Message)
+				}
+			})
+		}
+	}
 }
 
 // A gateway that renames tasks is between the agent and us, and not between the agent and its webhooks: the calls name the agent's own ids.

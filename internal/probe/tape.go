@@ -100,6 +100,8 @@ type look struct {
 	State lifecycle.State
 	Stamp time.Time
 	Parts int
+	// Bytes are those of the task's artifacts.
+	Bytes int
 	// Correlated as of a mark, Redirected as of the tape.
 	Correlated bool
 	Redirected bool

@@ -250,7 +250,7 @@ func answered(a *wire.Answer, err error, asked, at time.Duration) look {
 		l.Fail = wireError(err)
 		return l
 	}
-	l.Kind, l.ID, l.Stamp, l.Parts, l.date, l.Redirected = a.Kind, a.TaskID, a.Timestamp, a.Parts, a.Date, a.Redirected
+	l.Kind, l.ID, l.Stamp, l.Parts, l.Bytes, l.date, l.Redirected = a.Kind, a.TaskID, a.Timestamp, a.Parts, a.ArtifactBytes, a.Date, a.Redirected
 	if a.Err != nil {
 		l.Code = a.Err.Code
 		if l.Code == 0 {

@@ -51,7 +51,7 @@ func TestEnvelopeReadsEveryShape(t *testing.T) {
 		},
 		"1.0 GetTask is bare": {
 			result(`{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"history":[{},{}],"artifacts":[{"parts":[{}]},{"parts":[{},{}]}]}`), V10, "get",
-			Event{Kind: KindTask, TaskID: "t1", RawState: "TASK_STATE_COMPLETED", Parts: 3, History: 2, Shape: V10},
+			Event{Kind: KindTask, TaskID: "t1", RawState: "TASK_STATE_COMPLETED", Parts: 3, ArtifactBytes: 11, History: 2, Shape: V10},
 		},
 		"1.0 GetTask wrapped is read and noted": {
 			result(`{"task":{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"}}}`), V10, "get",
@@ -136,7 +136,7 @@ func TestEnvelopeReadsEveryShape(t *testing.T) {
 		},
 		"0.1 task": {
 			result(`{"id":"t1","sessionId":"s1","status":{"state":"completed"},"artifacts":[{"parts":[{"type":"text","text":"x"}]}]}`), V01, "send",
-			Event{Kind: KindTask, TaskID: "t1", ContextID: "s1", RawState: "completed", Parts: 1, History: -1, Shape: V01},
+			Event{Kind: KindTask, TaskID: "t1", ContextID: "s1", RawState: "completed", Parts: 1, ArtifactBytes: 28, History: -1, Shape: V01},
 		},
 		"0.1 status frame": {
 			result(`{"id":"t1","status":{"state":"working"},"final":false}`), V01, "stream",

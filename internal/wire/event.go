@@ -58,6 +58,9 @@ type Event struct {
 	// Parts counts content parts: of a message, of an artifact, of a status update's message, or of all artifacts and
 	// the status message of a task. History counts a task's messages, -1 if absent.
 	Parts, History int
+	// ArtifactBytes is the length of the parts of all artifacts of a task as JSON. It grows with text that is
+	// appended to a part, where Parts does not.
+	ArtifactBytes int
 	// Shape is the generation whose shape the result has. 0.2 and 0.3 share one, which is named as the endpoint names
 	// it.
 	Shape    Generation

@@ -94,7 +94,7 @@ func (e *Event) take(kind Kind, f fields, x expect, shape Generation) {
 	e.TaskID = f.taskID
 	switch kind {
 	case KindTask:
-		e.TaskID, e.Parts = f.id, f.artifactParts
+		e.TaskID, e.Parts, e.ArtifactBytes = f.id, f.artifactParts, f.artifactBytes
 		if f.history >= 0 {
 			e.History = f.history
 		}
@@ -136,7 +136,7 @@ type fields struct {
 	status, artifact                             value
 	metadata                                     value
 	final                                        *bool
-	parts, history, artifactParts                int
+	parts, history, artifactParts, artifactBytes int
 	hasTaskMembers                               bool // members that a task has and a 0.1 frame has not
 	wrapped                                      [4]value
 }
@@ -179,7 +179,11 @@ func readFields(v value, x expect) fields {
 			}
 		case "artifacts":
 			f.hasTaskMembers = true
-			m.elements(func(a value) { f.artifactParts += a.get("parts").count() })
+			m.elements(func(a value) {
+				list := a.get("parts")
+				f.artifactParts += list.count()
+				f.artifactBytes += len(list)
+			})
 		}
 		for i, w := range wrappers {
 			if word == w.member && m.isObject() {
