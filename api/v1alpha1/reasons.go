@@ -121,7 +121,7 @@ const (
 	ReasonStreamIntermittent = "StreamIntermittent"
 	// ReasonStuck: stream and GetTask agreed that the task works, to the deadline.
 	ReasonStuck = "Stuck"
-	// ReasonReplicaInconsistency: the same GetTask was answered differently.
+	// ReasonReplicaInconsistency: the same question was answered differently, or GetTask never showed what the stream had shown.
 	ReasonReplicaInconsistency = "ReplicaInconsistency"
 	// ReasonTaskOpsUnavailable: GetTask does not get through.
 	ReasonTaskOpsUnavailable = "TaskOpsUnavailable"
@@ -129,7 +129,7 @@ const (
 	ReasonTaskIdentityUnstable = "TaskIdentityUnstable"
 	// ReasonNotContinued: a reply began a new task, and nothing promised otherwise.
 	ReasonNotContinued = "NotContinued"
-	// ReasonInputRequiredNotReached: the agent did not ask back.
+	// ReasonInputRequiredNotReached: the agent did not ask back, or not in time.
 	ReasonInputRequiredNotReached = "InputRequiredNotReached"
 	// ReasonCancelNotHonoured: the cancel was accepted and the task ended otherwise.
 	ReasonCancelNotHonoured = "CancelNotHonoured"
@@ -137,7 +137,7 @@ const (
 	ReasonCancelUnsupported = "CancelUnsupported"
 	// ReasonTaskNotCancelable: the agent says that this task cannot be canceled, which is legal.
 	ReasonTaskNotCancelable = "TaskNotCancelable"
-	// ReasonTaskEndedFirst: the task ended before the cancel could reach it.
+	// ReasonTaskEndedFirst: the task ended before the cancel, the webhook or the reply could reach it.
 	ReasonTaskEndedFirst = "TaskEndedFirst"
 	// ReasonPushReceiverMissing: the operator does not know under what URL agents can reach it.
 	ReasonPushReceiverMissing = "PushReceiverMissing"

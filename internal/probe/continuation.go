@@ -18,12 +18,12 @@ func askContinuation(ctx context.Context, s *session, a *asking) trust.Observati
 	s.progress("continuation")
 	d := &dialogue{
 		s: s, fixture: f, streams: a.streams(),
+		persists:    true,
 		promised:    a.r.claims.Legacy && a.r.declared(trust.StateTransitionHistory),
 		clientNames: s.generation() == wire.V01,
 	}
 	a.dialogue = d
 	d.run(ctx)
-	d.repeatUnsupported(ctx)
 	if a.needs(trust.InputModes) {
 		d.repeatRefused(ctx)
 	}
@@ -45,13 +45,21 @@ type dialogue struct {
 	streams bool
 	// promised: a 0.x card declares stateTransitionHistory. clientNames: the client names tasks (0.1).
 	promised, clientNames bool
+	// persists: a reply that is refused as such is sent again.
+	persists bool
 
-	first  *tape
+	first *tape
+	// known is the first task as it was known when the reply was due: an open stream is written on after it.
+	known  *tape
 	before *look
 	reply  *tape
 	after  []look
-	// repeated is the reply again, on a new connection, where its media type was refused, or the reply as such.
+	// refused is the reply before that one, where it was refused and a later one was not: the dialogue goes by the later one.
+	refused *tape
+	// repeated is the reply again, on a new connection, where its media type was refused, or the reply as such and all later ones too.
 	repeated *tape
+	// gone is what GetTask said where the task no longer asked when a refused reply was to be repeated, or had been.
+	gone *look
 	// control is the reply sent as a message of its own, where the peer found its params invalid.
 	control *tape
 }
@@ -66,6 +74,7 @@ func (d *dialogue) run(ctx context.Context) {
 			return d.step(w, &replied)
 		})
 		if !replied && d.first.Fail == nil {
+			d.wait(ctx)
 			d.answer(ctx, d.first)
 		}
 		return
@@ -110,7 +119,7 @@ func lastAsked(t *tape) time.Duration {
 	return t.Looks[len(t.Looks)-1].Asked
 }
 
-// wait polls a task begun by a unary call until it asks, ends, or waitDeadline is over.
+// wait polls a task that no stream shows until it asks, ends, or waitDeadline is over.
 func (d *dialogue) wait(ctx context.Context) {
 	t, tm := d.first, d.s.timing
 	if t.Fail != nil || t.TaskID() == "" {
@@ -141,52 +150,96 @@ func (d *dialogue) answer(ctx context.Context, t *tape) {
 	if t.Fail != nil || id == "" || t.lastKnown().Terminal() {
 		return
 	}
-	b := d.getTask(ctx, t, id)
-	d.before = &b
+	d.known = t
 	asked, working := d.asked(t)
+	b := d.catchUp(ctx, t, id, asked)
+	d.before = &b
 	asked = asked && !settledOtherwise(b.State) || b.State == lifecycle.InputRequired
 	if !asked && !(working && !settled(b.State) && (d.promised || d.clientNames)) {
 		return
 	}
-	m := d.s.message(d.fixture.Reply)
-	m.TaskID, m.ContextID = d.s.ids.id(id), t.ContextID()
-	if d.streams && d.clientNames {
-		// 0.1 cannot ask for an answer at once, and an answer that waits for a task that never moves would tell nothing.
-		d.reply = d.s.streamMessage(ctx, d.s.rpc, m, d.follow(id))
-	} else {
-		// Not on a stream: servers on a2a-js 1.3.0 refuse a streamed reply whose first event is no Task, and continue all the same.
-		d.reply = d.s.sendMessage(ctx, d.s.rpc, m, false)
-	}
-	if code, first, ok := d.reply.Error(); ok && first && code == codeInvalidParams && b.State == lifecycle.InputRequired {
+	d.reply = d.say(ctx, d.s.rpc, t, id)
+	if answeredWith(d.reply, codeInvalidParams) && d.asks() {
 		d.control = d.s.sendMessage(ctx, d.s.rpc, d.s.message(d.fixture.Reply), false)
 	}
-	// Did the old task move on? Asked at once, and once more where it seems to stand still.
-	for i := range 2 {
-		l := d.getTask(ctx, t, id)
-		d.after = append(d.after, l)
-		if i == 0 && (l.State != b.State || !pause(ctx, d.s.timing.Settle)) {
-			return
+	d.after = d.standing(ctx, t, id)
+	if d.persists {
+		d.repeatReply(ctx, t, id)
+	}
+}
+
+// catchUp asks GetTask what the task is, and again for as long as a store may lag where the task was told to ask and GetTask does not show it.
+func (d *dialogue) catchUp(ctx context.Context, t *tape, id string, asked bool) look {
+	for began := time.Now(); ; {
+		b := d.getTask(ctx, t, id)
+		lags := b.Fail == nil && (b.Code == 0 || b.Code == codeTaskNotFound) && !settled(b.State)
+		if !asked || !lags || time.Since(began) >= d.s.timing.Settle || !pause(ctx, d.s.timing.Settle/8) {
+			return b
 		}
 	}
 }
 
-// unsupported: the peer says that it does not do that.
-func unsupported(t *tape) bool {
-	code, first, ok := t.Error()
-	return t.Fail == nil && ok && first && code == codeUnsupported
+// say sends the reply.
+func (d *dialogue) say(ctx context.Context, rpc wire.Peer, t *tape, id string) *tape {
+	m := d.s.message(d.fixture.Reply)
+	m.TaskID, m.ContextID = d.s.ids.id(id), t.ContextID()
+	if d.streams && d.clientNames {
+		// 0.1 cannot ask for an answer at once, and an answer that waits for a task that never moves would tell nothing.
+		return d.s.streamMessage(ctx, rpc, m, d.follow(id))
+	}
+	// Not on a stream: servers on a2a-js 1.3.0 refuse a streamed reply whose first event is no Task, and continue all the same.
+	return d.s.sendMessage(ctx, rpc, m, false)
 }
 
-// repeatUnsupported sends a reply that was refused as such again, on new connections, while the task asks: another replica may take it.
-func (d *dialogue) repeatUnsupported(ctx context.Context) {
-	if d.reply == nil || !unsupported(d.reply) || !d.asks() || oldTask(d.seen()) == lifecycle.OldTaskMovedOn || !pause(ctx, d.s.timing.Repeat) {
+// standing asks whether the old task moved on: at once, and once more where it seems to stand still.
+func (d *dialogue) standing(ctx context.Context, t *tape, id string) (after []look) {
+	for i := range 2 {
+		l := d.getTask(ctx, t, id)
+		after = append(after, l)
+		if i == 0 && (l.State != d.before.State || !pause(ctx, d.s.timing.Settle)) {
+			break
+		}
+	}
+	return after
+}
+
+// repeatReply sends a reply that was refused as such again after a pause, on new connections, while the task asks: an executor may have been
+// letting go of the task still, and another replica may take it. If a later reply is not refused the dialogue goes by that one.
+func (d *dialogue) repeatReply(ctx context.Context, t *tape, id string) {
+	k := d.seen()
+	if !refusedAsSuch(k) || !d.asks() || oldTask(k) == lifecycle.OldTaskMovedOn {
 		return
 	}
+	if !pause(ctx, d.s.timing.Repeat) {
+		d.gone = &look{}
+		return
+	}
+	before := d.getTask(ctx, t, id)
+	if before.State != lifecycle.InputRequired {
+		d.gone = &before
+		return
+	}
+	code, _, _ := d.reply.Error()
 	d.s.again(func(fresh wire.Peer) bool {
-		m := d.s.message(d.fixture.Reply)
-		m.TaskID, m.ContextID = d.s.ids.id(d.first.TaskID()), d.first.ContextID()
-		d.repeated = d.s.sendMessage(ctx, fresh, m, false)
-		return unsupported(d.repeated)
+		d.repeated = d.say(ctx, fresh, t, id)
+		return answeredWith(d.repeated, code)
 	})
+	if answeredWith(d.repeated, code) {
+		// A task that ended meanwhile refuses rightly.
+		if l := d.getTask(ctx, t, id); l.State != lifecycle.InputRequired {
+			d.gone = &l
+		}
+		return
+	}
+	d.refused, d.reply, d.repeated, d.control = d.reply, d.repeated, nil, nil
+	d.before = &before
+	d.after = d.standing(ctx, t, id)
+}
+
+// answeredWith: the message was answered with this error and nothing else.
+func answeredWith(t *tape, code int) bool {
+	got, first, ok := t.Error()
+	return t.Fail == nil && ok && first && got == code
 }
 
 // settledOtherwise: the task rests, and not in the question.
@@ -222,6 +275,9 @@ func (d *dialogue) account() []string {
 	out := d.first.account("")
 	if d.before != nil {
 		out = append(out, "before:GetTask:"+d.before.text())
+	}
+	if d.refused != nil {
+		out = append(out, brief(d.refused.account("refused reply:"))...)
 	}
 	if d.reply != nil {
 		out = append(out, brief(d.reply.account("reply:"))...)

@@ -263,7 +263,7 @@ func TestCaseRulesWhoseFaultAReplyIs(t *testing.T) {
 		"not found, though just shown":             {talked{reached: true, before: &asks, reply: failed(codeTaskNotFound), after: []look{asks, asks}}, isInconclusive, trust.ReasonReplicaInconsistency},
 		"a Message, and the task moved on":         {talked{reached: true, before: &asks, reply: message, after: []look{get(done)}}, isHonored, trust.ReasonHonored},
 		"a Message, and the task stands":           {talked{reached: true, before: &asks, reply: message, after: []look{asks, asks}}, isInconclusive, trust.ReasonMessageOnly},
-		"no reply was sent":                        {talked{}, isInconclusive, trust.ReasonInputRequiredNotReached},
+		"no reply was sent":                        {talked{}, isInconclusive, trust.ReasonProbeDeadlineExceeded},
 	} {
 		t.Run(story, func(t *testing.T) {
 			tc.k.first = first()

@@ -177,7 +177,8 @@ func (x *call) place(in incoming, work time.Duration, broken bool) *placed {
 }
 
 func (x *call) followUp(old *task, in incoming, work time.Duration) *placed {
-	f, state := x.c.FollowUp, old.now().state
+	f, now := x.c.FollowUp, old.now()
+	state := now.state
 	switch {
 	case f.NewID && !x.c.exempt(in):
 		in.taskID = ""
@@ -186,7 +187,7 @@ func (x *call) followUp(old *task, in incoming, work time.Duration) *placed {
 			in.contextID = ""
 		}
 		return &placed{task: x.a.begin(x.c, in, work, false)}
-	case f.Refuse != 0 && (!f.OnlyWorking || !state.interrupted()):
+	case f.Refuse != 0 && (!f.OnlyWorking || !state.interrupted()) && (f.Busy == 0 || time.Since(now.at) < f.Busy.D()):
 		x.fail(f.Refuse, "no messages to this task")
 		return nil
 	case state.terminal() && f.ToTerminal:

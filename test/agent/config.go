@@ -183,6 +183,8 @@ type ScriptConfig struct {
 	SkipWorking   bool `json:"skipWorking,omitempty"`
 	// NeverAsks: what should ask for input stays working for ever, until canceled.
 	NeverAsks bool `json:"neverAsks,omitempty"`
+	// GivesUp: a task that asks waits so long for the reply and completes without it; 0: for ever.
+	GivesUp Duration `json:"givesUp,omitempty"`
 	// AlwaysAsks: every turn ends input-required (C73).
 	AlwaysAsks bool `json:"alwaysAsks,omitempty"`
 	// Ends is the state in which short tasks end; default completed. "rejected", "failed" and "auth-required" are legal oddities.
@@ -352,9 +354,11 @@ type FollowUpConfig struct {
 	NewID          bool   `json:"newID,omitempty"`
 	Rewritten      bool   `json:"rewritten,omitempty"`
 	UnlessMetadata string `json:"unlessMetadata,omitempty"`
-	// Refuse answers with this code; with OnlyWorking just for tasks that are not interrupted (legal).
-	Refuse      int  `json:"refuse,omitempty"`
-	OnlyWorking bool `json:"onlyWorking,omitempty"`
+	// Refuse answers with this code; with OnlyWorking just for tasks that are not interrupted (legal), with Busy just until so long after
+	// the task came to its state (an executor that is letting go of it).
+	Refuse      int      `json:"refuse,omitempty"`
+	OnlyWorking bool     `json:"onlyWorking,omitempty"`
+	Busy        Duration `json:"busy,omitempty"`
 	// Message answers with a Message and continues the task; NewContext changes contextId.
 	Message    bool `json:"message,omitempty"`
 	NewContext bool `json:"newContext,omitempty"`

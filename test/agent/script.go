@@ -190,7 +190,7 @@ func (x *execution) ask(ctx context.Context) {
 		return
 	}
 	x.t.set(InputRequired, "Where to?")
-	if !x.hear(ctx) || !sleep(ctx, x.work/3) {
+	if !x.hearInTime(ctx) || !sleep(ctx, x.work/3) {
 		return
 	}
 	x.t.chunk("booked", true, false)
@@ -206,6 +206,22 @@ func (t *task) toldAll() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.history) > 0 && strings.Contains(incoming{parts: t.history[0].parts}.text(), " to ")
+}
+
+// hearInTime waits for a reply as long as the agent has patience; out of patience it goes on without.
+func (x *execution) hearInTime(ctx context.Context) bool {
+	patience := x.c.Script.GivesUp.D()
+	if patience == 0 {
+		return x.hear(ctx)
+	}
+	select {
+	case <-x.t.input:
+		return true
+	case <-time.After(patience):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // hear waits for a reply.
