@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 	"github.com/agentpeer/agentpeer/test/agent"
 )
 
@@ -85,6 +86,9 @@ func TestAMethodThatAnOlderReplicaLacksIsNotRefused(t *testing.T) {
 			t.Cleanup(server.Close)
 			job := jobFor(t, server.URL, tc.about)
 			loggedIn(&job)
+			if tc.about == trust.InputModes { // a part without the name of its type is asked again by that name, which is another question
+				job.Target.Fixtures.Message = &Fixture{Parts: []wire.Part{{Text: "ping", MediaType: "text/plain"}}}
+			}
 			var rep Report
 			if tc.about == trust.PushNotifications {
 				job = pushJob(t, server.URL)
