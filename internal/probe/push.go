@@ -98,7 +98,7 @@ func pushBound(t Timing) time.Duration {
 func pushPatience(t Timing) time.Duration { return max(3*t.Late, t.Task/3) }
 
 // workPatience is how long a long task is left to work with its webhook in place. Many end by themselves in that time.
-func workPatience(t Timing) time.Duration { return max(t.Grace+t.Late, t.Task/3) }
+func workPatience(t Timing) time.Duration { return max(t.Grace+t.Late, t.Task/2) }
 
 // observePush tries one way of registering a webhook after the other until one is called. What most agents know comes first, and costs one
 // task: a webhook along with the message, and by the method too while the task is at work.
@@ -216,11 +216,14 @@ func (s *session) byMethod(ctx context.Context, p *pushed) {
 }
 
 // leaveToWork follows a long task until it ends, its webhook is called about that, or workPatience is over. One whose webhook is called at all
-// is canceled sooner.
+// is canceled sooner, and so is one whose work is in plain sight: its end by itself is not the only thing to go by.
 func (s *session) leaveToWork(ctx context.Context, p *pushed, t *trial) {
 	began, wait := time.Now(), s.timing.Settle/6
 	for since := time.Duration(0); since < workPatience(s.timing); since = time.Since(began) {
 		p.collect()
+		if since >= workPatience(s.timing)*2/3 && t.grewAfter(t.Sets[0].At+s.timing.Grace) {
+			return
+		}
 		if p.heard() || t.over() || since >= s.timing.Late && len(t.counted()) > 0 || !pause(ctx, wait) {
 			return
 		}
