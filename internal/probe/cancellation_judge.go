@@ -148,7 +148,10 @@ func zombie(t *tape, late []mark, tm Timing) bool {
 		return false
 	}
 	first, last := late[0], late[len(late)-1]
-	if last.Last-first.At <= tm.Late || backlog(t, late) {
+	if last.Last-first.At <= tm.Late {
+		return false
+	}
+	if backlog(t, late) {
 		return false
 	}
 	for _, m := range t.Marks {

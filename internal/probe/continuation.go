@@ -222,7 +222,8 @@ func (d *dialogue) repeatReply(ctx context.Context, t *tape, id string) {
 	code, _, _ := d.reply.Error()
 	d.s.again(func(fresh wire.Peer) bool {
 		d.repeated = d.say(ctx, fresh, t, id)
-		return answeredWith(d.repeated, code)
+		// What is refused by its params may have reached the agent, and costs a task each time.
+		return answeredWith(d.repeated, code) && code != codeInvalidParams
 	})
 	if answeredWith(d.repeated, code) {
 		// A task that ended meanwhile refuses rightly.

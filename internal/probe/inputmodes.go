@@ -14,7 +14,7 @@ import (
 
 // maxModeMessages is how many messages InputModes sends in one round, repetitions of refusals and replies included. A card that declares
 // more modes than that has them asked in turn, round after round, those first that are known to be refused.
-const maxModeMessages = 8
+const maxModeMessages = 7
 
 // modeReplies of those are for a reply: the message that makes the agent ask, the reply, and the reply once more.
 const modeReplies = 3
@@ -50,7 +50,7 @@ func askInputModes(ctx context.Context, s *session, a *asking) trust.Observation
 	return o
 }
 
-// inputModesBound: eight messages, few of which wait for long, and the dialogue of a reply.
+// inputModesBound: seven messages, few of which wait for long, and the dialogue of a reply.
 func inputModesBound(t Timing) time.Duration { return 4*t.Task + 3*t.Repeat + t.Wait + lookBound(t) }
 
 type modeQuestion struct {

@@ -21,13 +21,13 @@ type question struct {
 }
 
 // questions is the table, in the order in which they are asked; Lifecycle is judged by what the others began. Streaming's cost is a stream, the control, a second stream and the control again; the control by itself costs no more than that.
-// Continuation's is a message, its reply, and the reply by itself. TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked; TaskRetrieval costs a long task; Lifecycle one more where Cancellation is not asked.
+// Continuation's is a message, its reply, the reply by itself, and the reply again. TaskRetrieval and Lifecycle are judged by the same exchange and cost a task only where Streaming is not asked; TaskRetrieval costs a long task; Lifecycle one more where Cancellation is not asked.
 // PushNotifications' is a message with a webhook, a stream with one, and a long task that gets one by the method; most agents call for the first.
 var questions = []question{
 	{trust.Streaming, 4, streamingBound, askStreaming},
 	{trust.Cancellation, 1, cancellationBound, askCancellation},
 	{trust.Resubscription, 1, resubscriptionBound, askResubscription},
-	{trust.Continuation, 3, continuationBound, askContinuation},
+	{trust.Continuation, 4, continuationBound, askContinuation},
 	{trust.TaskRetrieval, maxRetrievals, retrievalBound, askRetrieval},
 	{trust.InputModes, maxModeMessages, inputModesBound, askInputModes},
 	{trust.ExtendedAgentCard, 0, extendedCardBound, askExtendedCard},

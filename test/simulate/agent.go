@@ -12,8 +12,8 @@ import (
 // well and tasks are shared. Streaming's real cost is counted task by task.
 var (
 	worst = map[trust.Capability]int{
-		trust.Streaming: 4, trust.TaskRetrieval: 1, trust.Cancellation: 1, trust.Continuation: 3, trust.Lifecycle: 1,
-		trust.PushNotifications: 2, trust.InputModes: 8, trust.Resubscription: 1, trust.ExtendedAgentCard: 0,
+		trust.Streaming: 4, trust.TaskRetrieval: 2, trust.Cancellation: 1, trust.Continuation: 4, trust.Lifecycle: 2,
+		trust.PushNotifications: 3, trust.InputModes: 7, trust.Resubscription: 1, trust.ExtendedAgentCard: 0,
 	}
 	real = map[trust.Capability]int{
 		trust.Cancellation: 1, trust.Continuation: 2, trust.PushNotifications: 1, trust.InputModes: 4,
