@@ -44,6 +44,10 @@ func judgeCancellation(t *tape, tm Timing) trust.Observation {
 			return unlearned(o, trust.ReasonProbeDeadlineExceeded, fmt.Sprintf("canceled after %s, and %s before the stream, "+
 				"which may run %s late, had brought all that was made before", offset(at), t.ours(), offset(t.Lateness())))
 		}
+		if t.Streamed && t.Left == leftNot && t.End == wire.EndReset && !showsCanceled(t) {
+			return unlearned(o, trust.ReasonStreamInterrupted, fmt.Sprintf("canceled after %s, and the stream was cut before it showed that: "+
+				"whether work went on cannot be told", offset(at)))
+		}
 		if len(late) > 0 {
 			o.Warnings = append(o.Warnings, trust.WarnLateFramesAfterCancel)
 		}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/probe"
@@ -12,6 +13,9 @@ import (
 func Liars() []Peer {
 	var all []Peer
 	liar := func(name string, about trust.Capability, reasons []trust.Reason, gens []agent.Generation, tells ...agent.Option) {
+		if about == trust.Streaming {
+			reasons = append(slices.Clone(reasons), trust.ReasonStreamIntermittent) // where faults left it to a comparison with controls
+		}
 		for _, g := range gens {
 			all = append(all, Peer{
 				Name: name + " " + string(g), Agent: []agent.Option{agent.Speaks(g)},

@@ -161,7 +161,7 @@ func profiles() []profile {
 			one: 10, hides: true, target: day, within: 30 * day, elusive: true}},
 		{name: "cancels are ignored", fleet: Liars, share: 1, days: 4, lie: always(trust.Cancellation, trust.ReasonEventsAfterCancel)},
 		{name: "one cancel in three is ignored", fleet: Liars, share: 1, days: 14, lie: lie{about: trust.Cancellation, reason: trust.ReasonEventsAfterCancel, one: 3,
-			target: day, within: 14 * day}},
+			target: day, within: 14 * day, elusive: true}},
 		{name: "a follow-up gets a new task", fleet: Liars, share: 1, days: 4, lie: always(trust.Continuation, trust.ReasonTaskIDChangedOnContinuation)},
 		{name: "webhooks are never called", fleet: Liars, share: 1, days: 4, lie: always(trust.PushNotifications, trust.ReasonPushNotDelivered)},
 		{name: "a declared mode is refused", fleet: Liars, share: 1, days: 4, lie: always(trust.InputModes, trust.ReasonDeclaredModeRefused)},
