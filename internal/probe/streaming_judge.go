@@ -133,6 +133,9 @@ func messageStream(t *tape) sight {
 			others += m.Count
 		}
 	}
+	if messages == 1 && others == 0 && t.Generation == wire.V10 && t.End == wire.EndReset {
+		return saw(unsure, trust.ReasonStreamInterrupted, "1.0 §3.1.2", "one Message answered and the stream was cut: whether it was the only one cannot be told")
+	}
 	if messages == 1 && others == 0 {
 		return saw(good, trust.ReasonHonored, "1.0 §3.1.2", "one Message answered")
 	}

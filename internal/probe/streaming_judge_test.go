@@ -295,6 +295,21 @@ func TestCaseRulesFrame(t *testing.T) {
 	}
 }
 
+// A stream of several Messages was cut after the first, and the peer earned trust by that (seed 3728182536 of the fleets).
+func TestCaseRulesAMessageBeforeACutIsNotKnownToBeTheOnlyOne(t *testing.T) {
+	said := func(g wire.Generation, end wire.End) *tape {
+		return &tape{Generation: g, Began: began, Streamed: true, End: end, Marks: []mark{{Kind: wire.KindMessage, Count: 1, Parts: 1}}, Events: 1}
+	}
+	for _, tc := range []struct {
+		tape *tape
+		want sort
+	}{{said(wire.V10, wire.EndReset), unsure}, {said(wire.V10, wire.EndOrderly), good}, {said(wire.V03, wire.EndReset), good}} {
+		if got := judgeStream(tc.tape, DefaultTiming()); got.sort != tc.want {
+			t.Errorf("%s, %s: %v %s, want %v", tc.tape.Generation, tc.tape.End, got.sort, got.reason, tc.want)
+		}
+	}
+}
+
 func TestClockOfThePeer(t *testing.T) {
 	at := began
 	c := clock{}.see(at, at.Add(100*ms), at.Add(-400*ms).Truncate(time.Second))
