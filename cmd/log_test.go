@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -18,8 +19,8 @@ import (
 	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
-// chatter answers one request and then sends what nobody asked for on the idle connection; sent says when it has.
-func chatter(t *testing.T) (base *url.URL, sent <-chan struct{}) {
+// chatter answers one request and, once the connection is idle, sends what nobody asked for; sent says when it has.
+func chatter(t *testing.T, idle <-chan struct{}) (base *url.URL, sent <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,7 +39,7 @@ func chatter(t *testing.T) (base *url.URL, sent <-chan struct{}) {
 			return
 		}
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
-		time.Sleep(100 * time.Millisecond) // the connection has to be idle by then, which nothing on this side can tell
+		<-idle
 		_, _ = io.WriteString(c, "GRAFFITI GRAFFITI\r\n\r\n")
 	}()
 	return &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}, done
@@ -61,13 +62,17 @@ func TestWhatAPeerSendsUnaskedReachesNoLog(t *testing.T) {
 	before := log.Writer()
 	t.Cleanup(func() { log.SetOutput(before) })
 	visit := func() {
-		base, sent := chatter(t)
+		idle := make(chan struct{})
+		base, sent := chatter(t, idle)
 		c, err := wire.NewClient(wire.Options{AllowHosts: []string{base.Host}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.Close)
-		if _, err := c.Get(t.Context(), base, nil); err != nil {
+		told := sync.OnceFunc(func() { close(idle) })
+		defer told() // the chatter ends whatever becomes of the request
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{PutIdleConn: func(error) { told() }})
+		if _, err := c.Get(ctx, base, nil); err != nil {
 			t.Fatal(err)
 		}
 		<-sent

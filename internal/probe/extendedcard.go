@@ -68,18 +68,8 @@ func (s *session) credentialed() bool {
 	c := s.job.Target.Credentials
 	return c.Header != "" && slices.ContainsFunc(c.Origins, func(o string) bool {
 		u, err := url.Parse(o)
-		return err == nil && sameOrigin(u, s.in.URL)
+		return err == nil && wire.Origin(u) == wire.Origin(s.in.URL)
 	})
-}
-
-func sameOrigin(a, b *url.URL) bool {
-	port := func(u *url.URL) string {
-		if p := u.Port(); p != "" {
-			return p
-		}
-		return map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
-	}
-	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 
 // extendedCard asks once. 0.2 has a GET of its own beside the endpoint; none says that there is nothing to ask.

@@ -85,7 +85,7 @@ func (i *identities) taken(id string) bool {
 }
 
 // event names the task of an event, so that what is compared is the same however it is called. Events of webhooks go through it like those
-// of streams, and are then about a task if their TaskID is its tape's; wire.ReadWebhookBy reads their correlation.
+// of streams, and are then about a task if their TaskID is its tape's; wire.ReadWebhook reads their correlation.
 func (i *identities) event(e *wire.Event) {
 	if e.Kind != wire.KindError && e.Kind != wire.KindOther {
 		e.TaskID = i.name(e.TaskID, e.Correlation)

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"net/url"
-	"strings"
 )
 
 // allowed says whether an interface may be asked at all: the card is hostile input, so its interfaces stay on the origin that the spec
@@ -12,11 +11,11 @@ func (t *Target) allowed(u *url.URL) bool {
 		return true // the user named it
 	}
 	origin := originOf(u)
-	if strings.EqualFold(origin, originOf(t.URL)) {
+	if origin == originOf(t.URL) {
 		return true
 	}
 	for _, text := range t.AllowedOrigins {
-		if o, err := url.Parse(text); err == nil && o.Host != "" && strings.EqualFold(originOf(o), origin) {
+		if o, err := url.Parse(text); err == nil && o.Host != "" && originOf(o) == origin {
 			return true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // RunnerOptions size a Runner. Zero fields take the defaults named.
@@ -406,17 +407,10 @@ func waits(r trust.Reason) bool {
 	return false
 }
 
-// originOf is scheme, host and port, with the default port written out.
+// originOf is the origin of a URL, empty for none.
 func originOf(u *url.URL) string {
 	if u == nil {
 		return ""
 	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
-		if u.Scheme == "http" {
-			port = "80"
-		}
-	}
-	return u.Scheme + "://" + u.Hostname() + ":" + port
+	return wire.Origin(u)
 }

@@ -91,7 +91,7 @@ func newSecret() string {
 func (h *webhook) hear(header http.Header, body []byte, whole bool) {
 	d, correlation := delivery{Kind: wire.KindOther, Unread: true}, ""
 	if whole {
-		e := wire.ReadWebhookBy(body, h.generation, header, h.identity)
+		e := wire.ReadWebhook(body, h.generation, header, h.identity)
 		correlation = e.Correlation
 		d.Kind, d.TaskID, d.Shape = e.Kind, e.TaskID, e.Has(wire.ProblemShape)
 		d.Unread = e.Kind == wire.KindOther

@@ -49,18 +49,18 @@ func newSecret(c Credentials) (*secret, error) {
 		if err != nil || !askable(u) {
 			return nil, fmt.Errorf("reading credentials: %q is not an origin", o)
 		}
-		s.origins = append(s.origins, originOf(u))
+		s.origins = append(s.origins, Origin(u))
 	}
 	return s, nil
 }
 
 // goesTo tells whether the credential may be sent to a URL.
 func (s *secret) goesTo(u *url.URL) bool {
-	return s.header != "" && slices.Contains(s.origins, originOf(u))
+	return s.header != "" && slices.Contains(s.origins, Origin(u))
 }
 
-// originOf is scheme, host and effective port in one spelling.
-func originOf(u *url.URL) string {
+// Origin is scheme, host and effective port in one spelling: URLs of equal origin may see the same credentials.
+func Origin(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + hostKey(u.Hostname(), portOf(u))
 }
 

@@ -97,14 +97,14 @@ func TestACorrelationInAHeaderIsThatOfEveryEvent(t *testing.T) {
 
 func TestAWebhookTellsTheCorrelationToo(t *testing.T) {
 	body := []byte(`{"statusUpdate":{"taskId":"b","status":{"state":"TASK_STATE_WORKING"},"metadata":{"key":"one"}}}`)
-	if e := ReadWebhookBy(body, V10, nil, Identity{Metadata: "key"}); e.Correlation != "one" {
+	if e := ReadWebhook(body, V10, nil, Identity{Metadata: "key"}); e.Correlation != "one" {
 		t.Errorf("in the body: %q, want one", e.Correlation)
 	}
 	h := http.Header{"X-Task": {"two"}}
-	if e := ReadWebhookBy(body, V10, h, Identity{Header: "x-task"}); e.Correlation != "two" {
+	if e := ReadWebhook(body, V10, h, Identity{Header: "x-task"}); e.Correlation != "two" {
 		t.Errorf("in the header: %q, want two", e.Correlation)
 	}
-	if e := ReadWebhook(body, V10); e.Correlation != "" {
+	if e := ReadWebhook(body, V10, nil, Identity{}); e.Correlation != "" {
 		t.Errorf("read %q though nobody asked for it", e.Correlation)
 	}
 }

@@ -25,7 +25,7 @@ func TestAnIDOfMegabytesIsNone(t *testing.T) {
 				t.Errorf("%s in %s: ids of %d and %d bytes", name, generation, len(e.TaskID), len(e.ContextID))
 			}
 		}
-		if e := ReadWebhook([]byte(`{"taskId":"`+c.id+`","status":"working"}`), V01); (e.TaskID == c.id) != c.kept {
+		if e := ReadWebhook([]byte(`{"taskId":"`+c.id+`","status":"working"}`), V01, nil, Identity{}); (e.TaskID == c.id) != c.kept {
 			t.Errorf("%s by webhook: an id of %d bytes", name, len(e.TaskID))
 		}
 	}

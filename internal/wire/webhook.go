@@ -5,11 +5,8 @@ import "net/http"
 // ReadWebhook reads the body of a webhook as leniently as it can: 1.0's StreamResponse, the bare Task of 0.2 and 0.3, the object of
 // 0.1, or a status or artifact update, whatever was negotiated, since real servers of one generation post the bodies of another (wire
 // reference 3). A body of another shape than the generation's has ProblemShape. It never fails: what cannot be read is KindOther and
-// ProblemMalformed.
-func ReadWebhook(body []byte, g Generation) Event { return ReadWebhookBy(body, g, nil, Identity{}) }
-
-// ReadWebhookBy is the same, and reads the correlation of the task as well, from the body's metadata or from the request's header.
-func ReadWebhookBy(body []byte, g Generation, header http.Header, by Identity) Event {
+// ProblemMalformed. The correlation of the task is read as by says, from the body's metadata or from the request's header.
+func ReadWebhook(body []byte, g Generation, header http.Header, by Identity) Event {
 	e := readWebhook(body, g, by)
 	if values := header.Values(by.Header); by.Header != "" && len(values) == 1 {
 		e.Correlation = bounded(values[0])

@@ -51,7 +51,7 @@ func TestWebhookBodiesOfEveryGenerationAreRead(t *testing.T) {
 		"no generation":                                  {"", `{"task":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`, KindTask, "t1", "TASK_STATE_WORKING", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := ReadWebhook([]byte(tc.body), tc.g)
+			e := ReadWebhook([]byte(tc.body), tc.g, nil, Identity{})
 			if e.Kind != tc.kind || e.TaskID != tc.task || e.RawState != tc.state || !slices.Equal(e.Problems, tc.odd) {
 				t.Errorf("got %s of task %q in state %q with %v, want %s %q %q %v",
 					e.Kind, e.TaskID, e.RawState, e.Problems, tc.kind, tc.task, tc.state, tc.odd)
@@ -71,7 +71,7 @@ func FuzzWebhook(f *testing.F) {
 	}
 	generations := []Generation{V01, V02, V03, V10}
 	f.Fuzz(func(t *testing.T, body []byte, how uint8) {
-		e := ReadWebhook(body, generations[how%4])
+		e := ReadWebhook(body, generations[how%4], nil, Identity{})
 		switch {
 		case e.Kind == "" || e.Kind == KindError || e.Err != nil:
 			t.Fatalf("kind %q and error %v", e.Kind, e.Err)
