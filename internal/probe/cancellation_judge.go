@@ -123,22 +123,18 @@ func endedBy(t *tape, at time.Duration) bool {
 	return i >= 0 && t.Looks[i].State.Terminal()
 }
 
-// cancelUnknown: CancelTask is not known there although GetTask is. Where neither is, a gateway serves messages only (C85).
+// cancelUnknown: CancelTask is not known there although GetTask has shown the task. Where neither is, a gateway serves messages only (C85), and
+// an error for GetTask may be somebody else's on the way.
 func cancelUnknown(t *tape) bool {
 	if len(t.Cancels) == 0 || t.Cancels[0].Code != codeMethodNotFound {
 		return false
 	}
-	for _, l := range t.Looks {
-		if l.Fail == nil && l.Code != codeMethodNotFound {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Looks, look.showsTask)
 }
 
 func judgeUnknownCancel(o trust.Observation, t *tape) trust.Observation {
 	if !cancelUnknown(t) {
-		return unlearned(o, trust.ReasonTaskOpsUnavailable, "neither CancelTask nor GetTask is known there: a gateway may serve messages only")
+		return unlearned(o, trust.ReasonTaskOpsUnavailable, "CancelTask is not known there, and GetTask did not show the task either: a gateway may serve messages only")
 	}
 	o.Explicit = true
 	o.Confirmed = t.Cancels[len(t.Cancels)-1].Fresh

@@ -46,7 +46,7 @@ func (j *joint) join(ctx context.Context, id string) {
 	defer func() { j.publish(m) }()
 	m.again = s.pickUp(ctx, s.rpc, id, j.second)
 	if other := otherID(m.again, id); other != "" {
-		m.again.Strange = s.disowned(ctx, s.rpc, m.again, other)
+		m.again.Strange = s.disowned(ctx, s.rpc, m.again.Began, id, other)
 	}
 	if !doubtful(m.again) {
 		return

@@ -208,8 +208,8 @@ func judgeCredentials(o trust.Observation, p *pushed, all []delivery) trust.Obse
 func judgePushRefused(o trust.Observation, p *pushed, t *trial) trust.Observation {
 	first := t.Sets[0]
 	text := fmt.Sprintf("push notifications are declared; a webhook for a task was refused with error %d", first.Code)
-	if first.Code == codeMethodNotFound && noTaskOps(t.Tape) {
-		return unlearned(o, trust.ReasonTaskOpsUnavailable, text+", and GetTask too: a gateway may serve messages only")
+	if first.Code == codeMethodNotFound && !slices.ContainsFunc(t.Tape.Looks, look.showsTask) {
+		return unlearned(o, trust.ReasonTaskOpsUnavailable, text+", and GetTask did not show the task: a gateway may serve messages only")
 	}
 	if p.accepted() {
 		return unlearned(o, trust.ReasonReplicaInconsistency, text+", and on another occasion it was accepted")

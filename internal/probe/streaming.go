@@ -150,7 +150,7 @@ func (s *session) lookAfter(ctx context.Context, rpc wire.Peer, t *tape, deep bo
 		return
 	}
 	if m, ok := t.Foreign(); ok {
-		t.Strange = s.disowned(ctx, rpc, t, m.TaskID)
+		t.Strange = s.disowned(ctx, rpc, t.Began, t.TaskID(), m.TaskID)
 	}
 	l := s.look(ctx, rpc, t)
 	s.disownLooks(ctx, rpc, t)
@@ -195,26 +195,33 @@ func (s *session) lookOn(ctx context.Context, rpc wire.Peer, t *tape) {
 func (s *session) disownLooks(ctx context.Context, rpc wire.Peer, t *tape) {
 	i := slices.IndexFunc(t.Looks, func(l look) bool { return l.ID != "" && l.ID != t.TaskID() })
 	if i >= 0 && t.Strange == nil {
-		t.Strange = s.disowned(ctx, rpc, t, t.Looks[i].ID)
+		t.Strange = s.disowned(ctx, rpc, t.Began, t.TaskID(), t.Looks[i].ID)
 	}
 }
 
-// disowned asks for the other task that a stream or GetTask named, on new connections too: one replica of several may not know it.
-func (s *session) disowned(ctx context.Context, rpc wire.Peer, t *tape, id string) *look {
+// disowned asks for the other task that a stream or GetTask named, on new connections too: one replica of several may not know it. Our own
+// task is asked for as often before: a store that does not show that one lags, or is another replica's, and disowns nothing. Nil: nothing is
+// known of the other task.
+func (s *session) disowned(ctx context.Context, rpc wire.Peer, began time.Time, own, id string) *look {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
-	l := s.getTask(ctx, rpc, t.Began, id)
-	for range 2 {
-		if l.Code != codeTaskNotFound {
-			break
+	peers := []wire.Peer{rpc, rpc.Fresh(), rpc.Fresh()}
+	defer peers[1].Close()
+	defer peers[2].Close()
+	shown := true
+	for _, p := range peers {
+		shown = shown && s.getTask(ctx, p, began, own).showsTask()
+	}
+	var l look
+	for _, p := range peers {
+		if l = s.getTask(ctx, p, began, id); l.Code != codeTaskNotFound {
+			return &l
 		}
-		fresh := rpc.Fresh()
-		l = s.getTask(ctx, fresh, t.Began, id)
-		fresh.Close()
 	}
-	if l.Code == codeTaskNotFound {
-		s.ledger.closed(id)
+	if !shown {
+		return nil
 	}
+	s.ledger.closed(id)
 	return &l
 }
 

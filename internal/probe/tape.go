@@ -108,6 +108,9 @@ type look struct {
 	date       time.Time
 }
 
+// showsTask: GetTask or CancelTask is known there, and answered with a task.
+func (l look) showsTask() bool { return l.Fail == nil && l.Code == 0 && l.Kind == wire.KindTask }
+
 // maxMarks bounds a tape: the first half and the latest half are kept.
 const maxMarks = 256
 
