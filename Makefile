@@ -21,6 +21,7 @@ KUSTOMIZE := $(BIN)/kustomize
 GOLANGCI_LINT := $(BIN)/golangci-lint
 KAL := $(BIN)/golangci-lint-kube-api-linter
 GOVULNCHECK := $(BIN)/govulncheck
+CYCLONEDX := $(BIN)/cyclonedx-gomod
 VULNDB := $(BIN)/vulndb
 
 # A folder with etcd and kube-apiserver, built on the first call; KUBEBUILDER_ASSETS of your own wins.
@@ -31,8 +32,7 @@ WITH_ASSETS = assets=$$($(DEVCLUSTER)); export KUBEBUILDER_ASSETS="$$assets";
 
 .PHONY: build
 build: ## Build the operator and the agentpeer command into bin/.
-	go build -tags grpcnotrace -ldflags "-X main.version=$(VERSION)" -o $(BIN)/manager ./cmd
-	go build -tags grpcnotrace -ldflags "-X main.version=$(VERSION)" -o $(BIN)/agentpeer ./cmd/agentpeer
+	hack/build.sh $(BIN) $(VERSION)
 
 .PHONY: run
 run: ## Run the operator here against the cluster of your kubeconfig (ARGS="--help" for its flags).
@@ -68,9 +68,9 @@ cases-mutants: ## Take the guards of the prober away, one at a time: the cases m
 	$(WITH_ASSETS) go run ./hack/mutants $(ARGS)
 
 .PHONY: security
-security: $(GOLANGCI_LINT) vuln ## Look for what an attacker would: gosec, known vulnerabilities, tests of hostile peers.
+security: sdk $(GOLANGCI_LINT) vuln ## Look for what an attacker would: gosec, known vulnerabilities, all TestSecurity tests (ARGS="-only SSRF").
 	$(GOLANGCI_LINT) run --enable-only gosec --tests=false ./api/... ./client/... ./cmd/... ./controllers/... ./internal/...
-	go test -count=1 -race -run 'Hostile|Guard|Refuse|Bound|Leak' ./internal/...
+	$(WITH_ASSETS) go run ./test/security $(ARGS)
 
 .PHONY: bench
 bench: ## Measure speed and memory; prints one JSON object per line.
@@ -84,7 +84,7 @@ fuzz: ## Fuzz every target for FUZZTIME each (default 10m).
 
 .PHONY: fmt
 fmt: ## Format all Go code.
-	git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -w
+	git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 "$$(go env GOROOT)/bin/gofmt" -w
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) $(KAL) ## Run the linters, and the Kubernetes API linter on api/.
@@ -121,6 +121,16 @@ vuln: $(GOVULNCHECK) $(VULNDB)/index/db.json ## Look for known vulnerabilities i
 docker-build: ## Build the operator's image as IMG with docker, podman or buildah.
 	hack/image.sh $(IMG) $(VERSION)
 
+.PHONY: sbom
+sbom: build $(CYCLONEDX) ## List what both programs are made of, in CycloneDX: bin/sbom-*.json.
+	for program in manager agentpeer; do \
+		$(CYCLONEDX) bin -json -std -noserial -notimestamp -version "$(VERSION)" -output $(BIN)/sbom-$$program.json $(BIN)/$$program; \
+	done
+
+.PHONY: reproduce
+reproduce: ## Build both programs twice, in two folders and from nothing the second time: they must be the same (minutes).
+	hack/reproduce.sh
+
 .PHONY: install
 install: $(KUSTOMIZE) ## Install the CRDs on the cluster of your kubeconfig.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
@@ -136,8 +146,9 @@ assets: ## Build etcd and kube-apiserver unless they are cached, and print their
 	@$(DEVCLUSTER)
 
 .PHONY: sdk
-sdk: ## Build the servers on third-party A2A SDKs that the tests and the demo judge.
+sdk: ## Build the servers on third-party A2A SDKs that the tests and the demo judge, and the examples in other languages.
 	test/sdk/build.sh
+	test/examples/build.sh
 
 .PHONY: help
 help: ## Show this help.
@@ -159,6 +170,8 @@ $(KAL): hack/tools/kal/go.mod hack/tools/kal/go.sum
 	go build -C hack/tools/kal -o $@ sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
 $(GOVULNCHECK): $(TOOLS)
 	go build -C hack/tools -o $@ golang.org/x/vuln/cmd/govulncheck
+$(CYCLONEDX): $(TOOLS)
+	go build -C hack/tools -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 # The vulnerability database is a Go module too, so its date is pinned in hack/tools/go.mod.
 $(VULNDB)/index/db.json: $(TOOLS)
 	go run -C hack/tools golang.org/x/vulndb/cmd/indexdb \

@@ -42,18 +42,19 @@ var importTable = []importRow{
 	{path: "client/lifecycle", ever: []string{"net/http"}, standardOnly: true},
 	{path: "client", ours: []string{"api/v1alpha1", "client/lifecycle"}},
 	{path: "internal/trust", ours: []string{"client/lifecycle"}, ever: append([]string{"net/http"}, kubernetes...)},
-	{path: "internal/card", ours: []string{"internal/trust"}, ever: append([]string{"net/http"}, kubernetes...)},
+	{path: "internal/card", ours: []string{"client/lifecycle", "internal/trust"}, ever: append([]string{"net/http"}, kubernetes...)},
 	{path: "internal/wire", ever: kubernetes},
 	{path: "internal/probe", ever: kubernetes,
 		ours: []string{"client/lifecycle", "internal/trust", "internal/card", "internal/wire"}},
-	{path: "internal/serve", ours: []string{"api/v1alpha1", "internal/card", "internal/trust"}},
+	{path: "internal/serve", ours: []string{"api/v1alpha1", "client", "internal/card", "internal/trust"}},
 	{path: "controllers", directly: []string{"net/http"},
-		ours: []string{"api/v1alpha1", "internal/trust", "internal/card", "internal/probe"}},
+		ours: []string{"api/v1alpha1", "client", "internal/trust", "internal/card", "internal/probe"}},
 	{path: "cmd", ours: []string{"*"}},
 	{path: "test/simulate", ours: []string{"client/lifecycle", "internal/trust"}, ever: append([]string{"net/http"}, kubernetes...)},
 	{path: "test", ours: []string{"*"}},
 	{path: "hack", ours: []string{"*"}},
 	{path: "docs", ours: []string{"*"}},
+	{path: "examples", ours: []string{"api/v1alpha1", "client", "client/lifecycle"}},
 }
 
 // shelves are names that say where something lies, not what it is for.

@@ -15,7 +15,7 @@ finish() {
 trap finish EXIT
 
 # Tools that a bare machine may lack and apt can bring: make and a C compiler (for the race detector), Node.js for
-# the servers on the JavaScript SDK.
+# the servers on the JavaScript SDK, Python with its Kubernetes client for the example in Python.
 install_missing() {
 	local missing=()
 	command -v make >/dev/null || missing+=(make)
@@ -23,6 +23,7 @@ install_missing() {
 	command -v cc >/dev/null || command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 	command -v node >/dev/null || missing+=(nodejs)
 	command -v npm >/dev/null || missing+=(npm)
+	python3 -c 'import kubernetes' 2>/dev/null || /usr/bin/python3 -c 'import kubernetes' 2>/dev/null || missing+=(python3-kubernetes)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		echo "missing, and only root with apt-get can install it here: ${missing[*]}" >&2

@@ -14,14 +14,21 @@ const (
 	DefaultHard = 5 * time.Minute
 )
 
-// Reasons that Decide gives itself. Any other comes from status.decision.reason.
+// Reasons that a reader gives itself. Any other comes from status.decision.reason.
 const (
 	// ReasonNotProbed: the operator has not yet decided anything.
 	ReasonNotProbed v1alpha1.Reason = "NotProbed"
-	// ReasonStatusOutdated: the spec was changed, and the operator has not yet accepted the change.
+	// ReasonStatusOutdated: the spec names another target than the status is about, or requires a signature that the operator has not yet
+	// held the spec as it is now against.
 	ReasonStatusOutdated v1alpha1.Reason = "StatusOutdated"
 	// ReasonTrustExpired: something that the decision rests on has lapsed.
 	ReasonTrustExpired v1alpha1.Reason = "TrustExpired"
+	// ReasonCacheNotSynced: the cache does not know all AgentPeers yet. See PeerCapabilityCache.WaitForSync.
+	ReasonCacheNotSynced v1alpha1.Reason = "CacheNotSynced"
+	// ReasonPeerUnknown: no AgentPeer has this name or stands for this URL.
+	ReasonPeerUnknown v1alpha1.Reason = "PeerUnknown"
+	// ReasonDemotedHere: this process saw the peer break its word, and no later round of the operator has cleared it.
+	ReasonDemotedHere v1alpha1.Reason = "DemotedHere"
 )
 
 // Decision is what to do with a peer now.
@@ -40,19 +47,32 @@ type Decision struct {
 	Wait, Hard time.Duration
 }
 
-// Decide tells what to do with a peer at now. A status that is absent, of an older generation or expired gives what an
-// unknown peer gets: SingleShot, AllInputsUpfront, BestEffort and Poll, with the reason. A nil peer is one never probed.
-// A flip never asks to interrupt a task that runs.
+// Decide tells what to do with a peer at now. A status that is absent, about another target than the spec names, or expired gives what an
+// unknown peer gets: SingleShot, AllInputsUpfront, BestEffort and Poll, with the reason; or Unavailable, where the spec requires a signed
+// card and the signature that was found does not count by itself. A nil peer is one never probed.
+//
+// Another generation of the spec than the operator has seen invalidates nothing as long as the target is the same, so that an edit of an
+// interval stops no stream. Only where a signed card is required does it count: the edit may have taken a key away.
+//
+// Trust is compared with now as it stands. Whoever cannot rule out that its clock is behind the operator's adds the difference to now;
+// PeerCapabilityCache does so. A flip never asks to interrupt a task that runs.
 func Decide(peer *v1alpha1.AgentPeer, now time.Time) Decision {
-	if peer == nil || peer.Status.Decision == nil {
-		return unverified(ReasonNotProbed, nil)
+	if peer == nil {
+		return unverified(v1alpha1.PathSingleShot, ReasonNotProbed, nil)
+	}
+	if peer.Status.Decision == nil {
+		return unverified(pathUnproven(peer), ReasonNotProbed, nil)
 	}
 	d := peer.Status.Decision
-	if peer.Status.ObservedGeneration != peer.Generation {
-		return unverified(ReasonStatusOutdated, &d.Deadlines)
+	if outdated(peer) {
+		return unverified(pathUnproven(peer), ReasonStatusOutdated, &d.Deadlines)
 	}
 	if d.ExpirationTime != nil && !now.Before(d.ExpirationTime.Time) {
-		return unverified(ReasonTrustExpired, &d.Deadlines)
+		path := pathUnproven(peer)
+		if signed(peer, now) {
+			path = v1alpha1.PathSingleShot
+		}
+		return unverified(path, ReasonTrustExpired, &d.Deadlines)
 	}
 	out := Decision{Path: d.Path, MultiTurn: d.MultiTurn, Cancel: d.Cancel, Updates: d.Updates, Reason: d.Reason}
 	if d.ExpirationTime != nil {
@@ -62,9 +82,44 @@ func Decide(peer *v1alpha1.AgentPeer, now time.Time) Decision {
 	return out
 }
 
-func unverified(reason v1alpha1.Reason, d *v1alpha1.Deadlines) Decision {
+// outdated tells whether the spec as it is now leaves nothing of the decision.
+func outdated(peer *v1alpha1.AgentPeer) bool {
+	seen, current := peer.Status.ObservedGeneration == peer.Generation, peer.HasTarget(peer.Status.Target)
+	if peer.Spec.Card.Verification.Policy == v1alpha1.SignatureRequire {
+		return !seen || !current && peer.Status.Decision.Path != v1alpha1.PathUnavailable
+	}
+	// A spec that the operator had to refuse names nobody it could have judged. Its own word for that says more than ours.
+	return !current && (!seen || !nothing(&peer.Status.Decision.Choice))
+}
+
+// nothing tells whether a choice rests on no trust at all.
+func nothing(c *v1alpha1.Choice) bool {
+	return c.Path != v1alpha1.PathStreaming && c.MultiTurn == v1alpha1.MultiTurnAllInputsUpfront &&
+		c.Cancel == v1alpha1.CancelBestEffort && c.Updates == v1alpha1.UpdatesPoll
+}
+
+// pathUnproven is how to reach a peer of which nothing holds: not at all where only a signed card will do, so that a dead operator opens
+// no door.
+func pathUnproven(peer *v1alpha1.AgentPeer) v1alpha1.DecisionPath {
+	if peer.Spec.Card.Verification.Policy == v1alpha1.SignatureRequire {
+		return v1alpha1.PathUnavailable
+	}
+	return v1alpha1.PathSingleShot
+}
+
+// signed tells whether a signature over the whole card and the address in use still counts at now, whatever else of the decision has lapsed.
+func signed(peer *v1alpha1.AgentPeer, now time.Time) bool {
+	if peer.Status.Card == nil || peer.Status.Card.Signature == nil {
+		return false
+	}
+	s := peer.Status.Card.Signature
+	stands := s.Result == v1alpha1.SignatureVerified || s.Result == v1alpha1.SignatureVerifiedNonCanonical
+	return stands && !s.Partial && s.ExpirationTime != nil && now.Before(s.ExpirationTime.Time)
+}
+
+func unverified(path v1alpha1.DecisionPath, reason v1alpha1.Reason, d *v1alpha1.Deadlines) Decision {
 	out := Decision{
-		Path:      v1alpha1.PathSingleShot,
+		Path:      path,
 		MultiTurn: v1alpha1.MultiTurnAllInputsUpfront,
 		Cancel:    v1alpha1.CancelBestEffort,
 		Updates:   v1alpha1.UpdatesPoll,

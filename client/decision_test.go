@@ -16,8 +16,9 @@ var now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 func trusted() *v1alpha1.AgentPeer {
 	return &v1alpha1.AgentPeer{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3},
+		Spec:       v1alpha1.AgentPeerSpec{URL: "https://planner.example.com/a2a"},
 		Status: v1alpha1.AgentPeerStatus{
-			ObservedGeneration: 3,
+			ObservedGeneration: 3, Target: "https://planner.example.com/a2a",
 			Decision: &v1alpha1.Decision{
 				Choice: v1alpha1.Choice{
 					Path: v1alpha1.PathStreaming, MultiTurn: v1alpha1.MultiTurnInteractive, Cancel: v1alpha1.CancelReliable,
@@ -34,7 +35,7 @@ func safe(reason v1alpha1.Reason, wait time.Duration) Decision {
 		Wait: wait, Hard: DefaultHard}
 }
 
-func TestDecide(t *testing.T) {
+func TestCaseRulesReadersDecide(t *testing.T) {
 	change := func(f func(*v1alpha1.AgentPeer)) *v1alpha1.AgentPeer {
 		p := trusted()
 		f(p)
@@ -56,9 +57,40 @@ func TestDecide(t *testing.T) {
 			peer: trusted(), now: now.Add(time.Minute), want: safe(ReasonTrustExpired, 10*time.Second),
 			reason: "the operator may be dead, and nothing else would say so",
 		},
-		"a status of an older spec is not believed": {
-			peer: change(func(p *v1alpha1.AgentPeer) { p.Generation = 4 }), now: now, want: safe(ReasonStatusOutdated, 10*time.Second),
-			reason: "it may be about another endpoint",
+		"an edit that leaves the target alone stops nothing": {
+			peer: change(func(p *v1alpha1.AgentPeer) { p.Generation = 4 }), now: now,
+			want: Decision{Path: "Streaming", MultiTurn: "Interactive", Cancel: "Reliable", Updates: "Push", Reason: "StreamingTrusted",
+				Expiration: now.Add(time.Minute), Wait: 10 * time.Second, Hard: DefaultHard},
+			reason: "the verdicts are about whom the spec still names",
+		},
+		"a status about another target is not believed": {
+			peer: change(func(p *v1alpha1.AgentPeer) { p.Generation, p.Spec.URL = 4, "https://planner.example.com/v2" }), now: now,
+			want: safe(ReasonStatusOutdated, 10*time.Second), reason: "nobody has looked at the new one",
+		},
+		"a target that only differs in how it is written is the same": {
+			peer: change(func(p *v1alpha1.AgentPeer) { p.Spec.URL = "HTTPS://planner.example.com/a2a" }), now: now,
+			want: Decision{Path: "Streaming", MultiTurn: "Interactive", Cancel: "Reliable", Updates: "Push", Reason: "StreamingTrusted",
+				Expiration: now.Add(time.Minute), Wait: 10 * time.Second, Hard: DefaultHard},
+			reason: "the operator writes it its own way",
+		},
+		"trust in a status without a target is not believed": {
+			peer: change(func(p *v1alpha1.AgentPeer) { p.Status.Target = "" }), now: now, want: safe(ReasonStatusOutdated, 10*time.Second),
+			reason: "it says not whom it is about",
+		},
+		"what the operator says of a spec that it refuses is passed on": {
+			peer: change(func(p *v1alpha1.AgentPeer) {
+				p.Spec.URL = "http://10.0.0.1"
+				p.Status.Decision.Choice = v1alpha1.Choice{Path: "SingleShot", MultiTurn: "AllInputsUpfront", Cancel: "BestEffort", Updates: "Poll",
+					Reason: "AddressNotAllowed"}
+				p.Status.Decision.ExpirationTime = nil
+			}), now: now, want: safe("AddressNotAllowed", 10*time.Second), reason: "it trusts nothing and says why",
+		},
+		"what the operator said of a spec that it refused before is not": {
+			peer: change(func(p *v1alpha1.AgentPeer) {
+				p.Spec.URL, p.Generation = "http://10.0.0.1", 4
+				p.Status.Decision.Choice = v1alpha1.Choice{Path: "Unavailable", MultiTurn: "AllInputsUpfront", Cancel: "BestEffort", Updates: "Poll",
+					Reason: "NoUsableInterface"}
+			}), now: now, want: safe(ReasonStatusOutdated, 10*time.Second), reason: "it is about somebody else",
 		},
 		"a peer never probed": {
 			peer: change(func(p *v1alpha1.AgentPeer) { p.Status = v1alpha1.AgentPeerStatus{ObservedGeneration: -1} }), now: now,
@@ -99,4 +131,58 @@ func BenchmarkDecide(b *testing.B) {
 	for b.Loop() {
 		Decide(peer, now)
 	}
+}
+
+// Where only a signed card will do, an operator that is dead, or has not yet seen the spec, opens no door.
+func TestSecuritySignatureThatIsRequiredFailsClosed(t *testing.T) {
+	signed := func(f func(*v1alpha1.AgentPeer, *v1alpha1.CardSignature)) *v1alpha1.AgentPeer {
+		p := trusted()
+		p.Spec.Card.Verification.Policy = v1alpha1.SignatureRequire
+		s := &v1alpha1.CardSignature{Result: v1alpha1.SignatureVerified, ExpirationTime: &metav1.Time{Time: now.Add(time.Hour)}}
+		p.Status.Card = &v1alpha1.CardStatus{Signature: s}
+		f(p, s)
+		return p
+	}
+	expired := &metav1.Time{Time: now}
+	for name, tc := range map[string]struct {
+		peer *v1alpha1.AgentPeer
+		want v1alpha1.DecisionPath
+	}{
+		"a decision that holds": {signed(func(*v1alpha1.AgentPeer, *v1alpha1.CardSignature) {}), "Streaming"},
+		"trust has lapsed, the signature has not": {signed(func(p *v1alpha1.AgentPeer, _ *v1alpha1.CardSignature) {
+			p.Status.Decision.ExpirationTime = expired
+		}), "SingleShot"},
+		"both have lapsed": {signed(func(p *v1alpha1.AgentPeer, s *v1alpha1.CardSignature) {
+			p.Status.Decision.ExpirationTime, s.ExpirationTime = expired, expired
+		}), "Unavailable"},
+		"the signature never stood": {signed(func(p *v1alpha1.AgentPeer, s *v1alpha1.CardSignature) {
+			p.Status.Decision.ExpirationTime, s.Result = expired, v1alpha1.SignatureInvalid
+		}), "Unavailable"},
+		"the signature leaves something out": {signed(func(p *v1alpha1.AgentPeer, s *v1alpha1.CardSignature) {
+			p.Status.Decision.ExpirationTime, s.Result, s.Partial = expired, v1alpha1.SignatureVerifiedNonCanonical, true
+		}), "Unavailable"},
+		"the signed card names another address": {signed(func(p *v1alpha1.AgentPeer, s *v1alpha1.CardSignature) {
+			p.Status.Decision.ExpirationTime, s.Partial = expired, true
+		}), "Unavailable"},
+		"no card was read": {signed(func(p *v1alpha1.AgentPeer, _ *v1alpha1.CardSignature) {
+			p.Status.Decision.ExpirationTime, p.Status.Card = expired, nil
+		}), "Unavailable"},
+		"the spec was changed, perhaps its keys": {signed(func(p *v1alpha1.AgentPeer, _ *v1alpha1.CardSignature) { p.Generation++ }), "Unavailable"},
+		"the target was changed": {signed(func(p *v1alpha1.AgentPeer, _ *v1alpha1.CardSignature) {
+			p.Spec.URL = "https://elsewhere.example.com"
+		}), "Unavailable"},
+		"nothing is decided yet":   {signed(func(p *v1alpha1.AgentPeer, _ *v1alpha1.CardSignature) { p.Status.Decision = nil }), "Unavailable"},
+		"a policy that only warns": {signed(func(p *v1alpha1.AgentPeer, s *v1alpha1.CardSignature) { warnOnly(p, s) }), "SingleShot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Decide(tc.peer, now); got.Path != tc.want {
+				t.Errorf("the path is %s (%s), want %s", got.Path, got.Reason, tc.want)
+			}
+		})
+	}
+}
+
+func warnOnly(p *v1alpha1.AgentPeer, s *v1alpha1.CardSignature) {
+	p.Spec.Card.Verification.Policy = v1alpha1.SignatureWarn
+	p.Status.Decision.ExpirationTime, s.Result = &metav1.Time{Time: now}, v1alpha1.SignatureInvalid
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"io"
 	"log"
 	"net"
@@ -57,6 +58,23 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 func (l *lockedBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+func TestSecurityLeaksNoBodyOfTheAPIServerAtAnyVerbosity(t *testing.T) {
+	for _, args := range [][]string{{"--zap-log-level=10"}, {"--zap-log-level=10", "--zap-devel"}, {"--zap-log-level=5"}} {
+		var o options
+		f := flag.NewFlagSet("operator", flag.ContinueOnError)
+		o.bind(f)
+		if err := f.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		l := newLogger(o.zap)
+		if !l.V(5).Enabled() || l.V(7).Enabled() || l.V(10).Enabled() {
+			t.Errorf("%v: verbosity 5, 7 and 10 are on: %v, %v, %v; want only 5: the Kubernetes client logs Secrets from 8 on",
+				args, l.V(5).Enabled(), l.V(7).Enabled(), l.V(10).Enabled())
+		}
+	}
+	t.Attr("leaks", "0")
+}
 
 func TestWhatAPeerSendsUnaskedReachesNoLog(t *testing.T) {
 	before := log.Writer()

@@ -3,14 +3,12 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
-	"net/netip"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -25,12 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/controllers"
 	"github.com/agentpeer/agentpeer/internal/probe"
+	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // version is set at link time.
@@ -42,16 +40,22 @@ type options struct {
 	secureMetrics                bool
 	leaderElect                  bool
 	leaderElectionNamespace      string
-	allowCIDRs                   string
+	allowCIDRs, denyCIDRs        string
+	allowHTTPHosts, denyHosts    string
+	connectionsPerAddress        int
 	configFile                   string
 	watchNamespaces              string
 	concurrentRounds             int
 	concurrentReconciles         int
 	roundsPerOrigin              int
+	peersPerNamespace            int
 	shutdownTimeout              time.Duration
 	qps                          float64
 	callbackURL, callbackAddress string
 	callbackPeers                string
+	cardAddress, cardCertDir     string
+	cardInsecure                 bool
+	reportPolicy                 string
 	showVersion                  bool
 	zap                          zap.Options
 }
@@ -65,7 +69,7 @@ func main() {
 		return
 	}
 	muteStandardLog()
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
+	ctrl.SetLogger(newLogger(o.zap))
 	if err := start(o); err != nil {
 		ctrl.Log.WithName("setup").Error(err, "The operator stopped")
 		os.Exit(1)
@@ -87,11 +91,22 @@ func (o *options) bind(f *flag.FlagSet) {
 		"Namespace of the leader's Lease; empty: the one the operator runs in.")
 	f.StringVar(&o.allowCIDRs, "allow-cidrs", "",
 		"Comma-separated address ranges that may be dialled although they are private or loopback, such as 10.0.0.0/8.")
+	f.StringVar(&o.allowHTTPHosts, "allow-http-hosts", "",
+		"Comma-separated hosts that a spec.url may lead to by http, names below them included, such as corp.example.com. Others need https.")
+	f.StringVar(&o.denyCIDRs, "deny-cidrs", "",
+		"Comma-separated address ranges that are never dialled, whatever allows them: those of nodes and of the control plane, such as 10.0.0.0/24.")
+	f.StringVar(&o.denyHosts, "deny-hosts", "",
+		"Comma-separated hosts that are never asked, names below them included, such as internal.example.com.")
+	f.IntVar(&o.connectionsPerAddress, "connections-per-address", 256,
+		"How many connections may be open at once to one address, however many names lead to it.")
 	f.StringVar(&o.configFile, "config", "", "File with defaults, floors and ceilings of probe and trust settings (YAML).")
 	f.StringVar(&o.watchNamespaces, "watch-namespaces", "", "Comma-separated namespaces to watch; empty: all.")
 	f.IntVar(&o.concurrentRounds, "concurrent-rounds", 1024, "How many rounds may begin beside each other; slow ones give way to others.")
 	f.IntVar(&o.concurrentReconciles, "concurrent-reconciles", 8, "How many AgentPeers are reconciled at once.")
 	f.IntVar(&o.roundsPerOrigin, "rounds-per-origin", 4, "How many rounds may run at once against one scheme, host and port.")
+	f.IntVar(&o.peersPerNamespace, "peers-per-namespace", 0,
+		"How many AgentPeers of one namespace may be asked at once, slow ones included, so that no tenant takes all places; "+
+			"0: as many as --concurrent-rounds, which is a quarter of all that may be asked at once.")
 	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second,
 		"How long to wait on SIGTERM for rounds to cancel the tasks they began. The lease is released after that.")
 	f.Float64Var(&o.qps, "kube-api-qps", 100, "Requests a second to the API server; bursts may be twice that.")
@@ -100,6 +115,14 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.callbackAddress, "callback-bind-address", ":8083", "Address of the webhook receiver, which listens only if --callback-url is set.")
 	f.StringVar(&o.callbackPeers, "callback-peers", "",
 		"DNS name that has the addresses of all replicas, to pass webhooks on to the one that asked for them; POD_IP is the replica's own.")
+	f.StringVar(&o.cardAddress, "card-bind-address", "0",
+		"Address of the reconciled cards, such as :8084. 0 turns them off. Every replica serves them.")
+	f.StringVar(&o.cardCertDir, "card-cert-dir", "",
+		"Folder with tls.crt and tls.key for the reconciled cards, read again when they are replaced; empty: a certificate made at the start, which no client can verify.")
+	f.BoolVar(&o.cardInsecure, "card-insecure", false,
+		"Serve reconciled cards without TLS: whoever sees the network then reads cards and the tokens of those who ask.")
+	f.StringVar(&o.reportPolicy, "report-policy", "agentpeer-"+trustv1alpha1.ReportPolicyName,
+		"Name of the ValidatingAdmissionPolicy, and of its binding, that prove who writes AgentPeerReports; without them, or empty: reports are ignored.")
 	f.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 	o.zap.BindFlags(f)
 }
@@ -123,11 +146,15 @@ func start(o options) error {
 // run wires everything and works until ctx ends. Then the Runner cancels the tasks it began, and the lease is released.
 func run(ctx context.Context, kubeconfig *rest.Config, o options) error {
 	log := ctrl.Log.WithName("setup")
-	allow, err := prefixes(o.allowCIDRs)
+	config, err := controllers.LoadConfig(o.configFile)
 	if err != nil {
 		return err
 	}
-	config, err := controllers.LoadConfig(o.configFile)
+	self, audiences := ownToken(kubeconfig)
+	if err := config.ServiceAccountTokens.RefuseAudiences(append(audiences, kubeconfig.Host)...); err != nil {
+		return fmt.Errorf("reading the configuration %q: %w", o.configFile, err)
+	}
+	egress, err := newEgress(ctx, kubeconfig, o, log)
 	if err != nil {
 		return err
 	}
@@ -135,7 +162,12 @@ func run(ctx context.Context, kubeconfig *rest.Config, o options) error {
 	if err != nil {
 		return err
 	}
-	env := probe.Env{UserAgent: "agentpeer-operator/" + strings.TrimPrefix(versionText(), "agentpeer-operator ")}
+	serving, err := addServers(mgr, o)
+	if err != nil {
+		return err
+	}
+	defer serving.Close()
+	env := probe.Env{Egress: egress, Tokens: wire.NewTokens(), UserAgent: "agentpeer-operator/" + strings.TrimPrefix(versionText(), "agentpeer-operator ")}
 	receiver, err := newReceiver(o, metrics.Registry)
 	if err != nil {
 		return err
@@ -148,11 +180,12 @@ func run(ctx context.Context, kubeconfig *rest.Config, o options) error {
 		env.Receiver = receiver
 	}
 	runner := probe.NewRunner(probe.RunnerOptions{
-		Env:         env,
-		Rounds:      o.concurrentRounds,
-		PerOrigin:   o.roundsPerOrigin,
-		StopTimeout: o.shutdownTimeout,
-		Log:         ctrl.Log.WithName("runner"),
+		Env:          env,
+		Rounds:       o.concurrentRounds,
+		PerOrigin:    o.roundsPerOrigin,
+		PerNamespace: o.peersPerNamespace,
+		StopTimeout:  o.shutdownTimeout,
+		Log:          ctrl.Log.WithName("runner"),
 	})
 	if err := mgr.Add(runner); err != nil {
 		return fmt.Errorf("adding the runner: %w", err)
@@ -163,20 +196,22 @@ func run(ctx context.Context, kubeconfig *rest.Config, o options) error {
 		Recorder: mgr.GetEventRecorder("agentpeer"),
 		Runner:   runner,
 		Config:   config,
-		Allow:    allow,
+		Egress:   egress,
+		Self:     self,
 		Metrics:  controllers.NewMetrics(metrics.Registry),
 		Webhooks: receiver != nil,
+
+		ReportPolicy: o.reportPolicy,
 	}
 	if err := reconciler.SetupWithManager(mgr, controllers.SetupOptions{Concurrent: o.concurrentReconciles}); err != nil {
 		return fmt.Errorf("setting up the AgentPeer controller: %w", err)
 	}
-	if err := errors.Join(
-		mgr.AddHealthzCheck("healthz", healthz.Ping),
-		mgr.AddReadyzCheck("readyz", cacheSynced(mgr.GetCache())),
-	); err != nil {
-		return fmt.Errorf("adding health checks: %w", err)
+	cards := controllers.CardsOptions{Config: config, Env: env, Self: self}
+	if err := serving.addCards(mgr, o, cards, metrics.Registry, log); err != nil {
+		return err
 	}
-	log.Info("Starting the operator", "version", versionText(), "allowCIDRs", o.allowCIDRs, "watchNamespaces", o.watchNamespaces)
+	log.Info("Starting the operator", "version", versionText(), "allowCIDRs", o.allowCIDRs, "denyCIDRs", o.denyCIDRs, "denyHosts", o.denyHosts,
+		"allowHTTPHosts", o.allowHTTPHosts, "watchNamespaces", o.watchNamespaces)
 	return mgr.Start(ctx)
 }
 
@@ -189,12 +224,6 @@ func newManager(base *rest.Config, o options) (ctrl.Manager, error) {
 	kubeconfig.QPS, kubeconfig.Burst = float32(o.qps), int(2*o.qps)
 	kubeconfig.UserAgent = "agentpeer-operator"
 
-	metricsOptions := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.secureMetrics}
-	if o.secureMetrics {
-		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
-		// HTTP/2 stays off, for the reasons of CVE-2023-44487.
-		metricsOptions.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
-	}
 	// The lease has a connection of its own, so that a storm of status writes cannot starve its renewal.
 	leaseConfig := *kubeconfig
 	leaseConfig.QPS, leaseConfig.Burst = 5, 10
@@ -204,8 +233,7 @@ func newManager(base *rest.Config, o options) (ctrl.Manager, error) {
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(o.watchNamespaces),
 		Client:                        controllers.ClientOptions(),
-		Metrics:                       metricsOptions,
-		HealthProbeBindAddress:        o.probeAddress,
+		Metrics:                       metricsserver.Options{BindAddress: "0"}, // addServers has our own, and one for health
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "operator.trust.agentpeer.dev",
 		LeaderElectionNamespace:       o.leaderElectionNamespace,
@@ -228,22 +256,6 @@ func cacheOptions(namespaces string) cache.Options {
 		o.DefaultNamespaces[name] = cache.Config{}
 	}
 	return o
-}
-
-// prefixes reads a comma-separated list of address ranges.
-func prefixes(list string) ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, text := range split(list) {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("reading --allow-cidrs: %q is not an address range such as 10.0.0.0/8: %w", text, err)
-		}
-		if p.Masked() != p {
-			return nil, fmt.Errorf("reading --allow-cidrs: %q has bits set beyond its mask, want %s", text, p.Masked())
-		}
-		out = append(out, p)
-	}
-	return out, nil
 }
 
 func split(list string) []string {

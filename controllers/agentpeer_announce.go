@@ -44,7 +44,7 @@ func (r *AgentPeerReconciler) announce(ctx context.Context, f facts, v verdict, 
 	}
 	r.tellTransitions(f.peer, v.transitions)
 	for _, name := range []string{trustv1alpha1.ConditionReady, trustv1alpha1.ConditionReachable, trustv1alpha1.ConditionCardValid,
-		trustv1alpha1.ConditionRequirementsMet} {
+		trustv1alpha1.ConditionSignatureVerified, trustv1alpha1.ConditionRequirementsMet} {
 		r.tellCondition(f.peer, meta.FindStatusCondition(f.peer.Status.Conditions, name), meta.FindStatusCondition(v.status.Conditions, name))
 	}
 	next := states(v.known)

@@ -23,6 +23,7 @@ type conditionFacts struct {
 	fault    *fault
 	// suspended, skipReachability as the spec has them.
 	suspended, skipReachability bool
+	verification                trustv1alpha1.SignaturePolicy
 	// generation of the object, and of the report that was folded now; 0 if none was.
 	generation, reported int64
 	now                  time.Time
@@ -31,7 +32,7 @@ type conditionFacts struct {
 // conditions yields the conditions for what is known now. Of the previous ones only the times of their last change are
 // taken over, and the generation of a report that still holds.
 func conditions(previous []metav1.Condition, f conditionFacts) []metav1.Condition {
-	next := []metav1.Condition{ready(f), reachable(f), cardValid(f), trusted(f), requirementsMet(f)}
+	next := []metav1.Condition{ready(f), reachable(f), cardValid(f), signatureVerified(f), trusted(f), requirementsMet(f)}
 	next = append(next, abnormal(f)...)
 	for i := range next {
 		c := &next[i]
@@ -55,6 +56,10 @@ func generationOf(name string, old *metav1.Condition, f conditionFacts) int64 {
 	switch name {
 	case trustv1alpha1.ConditionReady, trustv1alpha1.ConditionReconciling, trustv1alpha1.ConditionStalled:
 		return f.generation
+	case trustv1alpha1.ConditionSignatureVerified:
+		if f.known.Signature.Result == "" { // the spec alone says so
+			return f.generation
+		}
 	}
 	if f.reported == 0 && f.known.Rounds.Last > 0 && old != nil && old.ObservedGeneration > 0 {
 		return old.ObservedGeneration
@@ -119,6 +124,47 @@ func cardValid(f conditionFacts) metav1.Condition {
 		return condition(name, metav1.ConditionFalse, string(r.UsableReason), "no interface of a valid card can be used")
 	}
 	return condition(name, metav1.ConditionUnknown, trustv1alpha1.ReasonNotProbed, "no card was read yet")
+}
+
+// signatureVerified is False only where something was found out: no signature, one that does not stand, one that leaves statements or the
+// address out.
+func signatureVerified(f conditionFacts) metav1.Condition {
+	const name = trustv1alpha1.ConditionSignatureVerified
+	if !verifies(f.verification) {
+		return condition(name, metav1.ConditionUnknown, trustv1alpha1.ReasonSignatureIgnored, "signatures are not verified (card.verification.policy)")
+	}
+	s := f.known.Signature
+	why := s.Unmet(f.now)
+	if why == "" {
+		if s.Result == trust.SignatureVerified {
+			return condition(name, metav1.ConditionTrue, trustv1alpha1.ReasonSignatureVerified, "a signature stands over the card")
+		}
+		return condition(name, metav1.ConditionTrue, trustv1alpha1.ReasonSignatureNonCanonical,
+			"a signature stands over the card, though not in the canonical form of A2A 1.0 (%s)", s.Variant)
+	}
+	status := metav1.ConditionUnknown
+	if slices.Contains([]trust.SignatureResult{trust.SignatureInvalid, trust.SignatureAbsent}, s.Result) ||
+		why == trust.ReasonSignaturePartial || why == trust.ReasonSignatureOtherAddress {
+		status = metav1.ConditionFalse
+	}
+	return condition(name, status, or(string(why), trustv1alpha1.ReasonSignatureUnchecked), "%s", or(signatureWords[why], "no signature stands"))
+}
+
+// signatureWords say why a signature does not suffice, and what helps.
+var signatureWords = map[trust.Reason]string{
+	trust.ReasonSignatureUnchecked: "no card was read since card.verification asks for a signature",
+	trust.ReasonSignatureExpired:   "a signature stood, and no round has found it again in time",
+	trust.ReasonSignatureInvalid: "a signature names a key of card.verification and does not stand over the card that is served; cards with " +
+		"securitySchemes that @a2a-js/sdk signs are known for it (a2a-js issue 663)",
+	trust.ReasonSignatureAbsent: "the card has no signature",
+	trust.ReasonSignaturePartial: "a signature stands over a form of the card that leaves out statements of it, such as empty members of " +
+		"securitySchemes, security requirements, extensions or interfaces, which anybody could add or remove",
+	trust.ReasonSignatureOtherAddress: "a signature stands over a card that does not name the address that is used (interface.urlFrom is Endpoint, " +
+		"its URL is relative, or no origin that it names is allowed): it could be the card of another agent",
+	trust.ReasonSignatureMalformed:           "no signature of the card can be read (A2A 1.0, section 8.4.2)",
+	trust.ReasonSignatureKeyUnknown:          "no signature of the card is by a key of card.verification: name the signer's key there",
+	trust.ReasonSignatureAlgorithmNotAllowed: "no signature of the card has an algorithm that is allowed and is that of its key",
+	trust.ReasonSignatureKeysUnavailable:     "the JWK set of card.verification.jwksURL could not be read",
 }
 
 // trusted and requirementsMet put the facts of the trust package into words. What is Demoted and counts for nothing here

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -45,19 +44,26 @@ type AgentPeerReconciler struct {
 	Runner *probe.Runner
 	// Config is the operator's own; DefaultConfig if in doubt.
 	Config Config
-	// Allow lists address ranges that may be dialled although they are private or loopback.
-	Allow []netip.Prefix
+	// Egress is where the operator lets rounds connect; the Runner's Env has the same one.
+	Egress *probe.Egress
+	// Self is the operator's own ServiceAccount, of which no token is ever sent; zero if it has none.
+	Self types.NamespacedName
 	// Metrics to count in.
 	Metrics *Metrics
+	// ReportPolicy names the ValidatingAdmissionPolicy, and its binding, that prove who writes AgentPeerReports. Empty: reports are ignored.
+	ReportPolicy string
 	// Webhooks says that rounds have a receiver of webhooks, so that PushNotifications can be asked.
 	Webhooks bool
 	// Clock is the wall clock if nil.
 	Clock clock.PassiveClock
 
 	memory    *memory
+	tokens    *accountTokens
+	documents documents
 	questions questions
 	timing    probe.Timing
 	fuse      fleetFuse
+	identity  *reportIdentity
 }
 
 // complete fills what the caller left out.
@@ -65,8 +71,9 @@ func (r *AgentPeerReconciler) complete() {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
-	r.memory = newMemory()
-	r.Metrics.watchFuse(func() bool { return r.fuse.blown(r.Clock.Now()) != "" })
+	r.memory, r.tokens = newMemory(), newAccountTokens()
+	r.identity = &reportIdentity{client: r.Client, name: r.ReportPolicy, clock: r.Clock, metrics: r.Metrics}
+	r.Metrics.watchFuse(func() (all, namespaces float64) { return r.fuse.blown(r.Clock.Now()) })
 	if r.questions.ask == nil {
 		r.questions.ask = probe.Questions()
 		r.questions.cost, r.questions.control = probe.Costs()
@@ -141,22 +148,30 @@ func (r *AgentPeerReconciler) gather(ctx context.Context, peer *trustv1alpha1.Ag
 		now:       r.Clock.Now(),
 	}
 	var err error
-	resolver := resolver{reader: r.Client, allow: r.Allow, timing: f.settings.timing(r.timing)}
+	resolver := resolver{client: r.Client, egress: r.Egress, timing: f.settings.timing(r.timing),
+		tokens: r.tokens, documents: &r.documents, granted: r.Config.ServiceAccountTokens, self: r.Self, now: f.now}
 	if f.target, f.fault, err = resolver.resolve(ctx, peer); err != nil {
 		return facts{}, err
 	}
+	if f.fault == nil {
+		mem.refer(resolver.references(peer.Generation), peer.Generation == peer.Status.ObservedGeneration)
+	}
+	f.renewed = mem.renewed
 	if report, ok := r.Runner.Report(key(peer)); ok {
 		f.report = &report
 		if mem.askedRound == report.Round.Number {
-			f.answered = mem.asked
+			f.answered, f.charged = mem.asked, true
 		}
-		if f.fault == nil && mem.sighted != report.Round.Number { // once, however often its writing is tried
-			r.fuse.observe(originOf(f.target.URL), f.report, f.known, f.now)
+		f.reported = mem.reportedRound == report.Round.Number
+		if mem.sighted != report.Round.Number { // once, however often its writing is tried
+			r.fuse.observe(peer.Namespace, f.report, f.known, f.now)
 			mem.sighted = report.Round.Number
 		}
-		f.withheld = r.fuse.blown(f.now)
+		if f.withheld = r.fuse.withholds(peer.Namespace, f.report, f.now); f.withheld != "" && report.Target == f.known.Target && report.Generation == peer.Generation {
+			f.known = trust.Doubted(f.known, report.Round, f.now)
+		}
 	}
-	return f, nil
+	return f, r.hear(ctx, &f)
 }
 
 // +kubebuilder:rbac:groups=trust.agentpeer.dev,resources=agentpeers/status,verbs=patch
@@ -221,6 +236,9 @@ func (r *AgentPeerReconciler) dispatch(f facts, v verdict, mem *remembered) time
 	}
 	mem.missingSince = time.Time{}
 	if v.plan.At.IsZero() || v.plan.At.After(f.now) {
+		if v.known.TurnedAway() { // Secrets are not watched: whoever mends one must not wait for the next round, which may be a day away
+			due = soonest(due, f.now.Add(f.settings.Reachability.Interval.Duration))
+		}
 		return until(f.now, due)
 	}
 	if mem.pause.target == f.target.ID && mem.pause.until.After(f.now) {
@@ -233,9 +251,12 @@ func (r *AgentPeerReconciler) dispatch(f facts, v verdict, mem *remembered) time
 	if !r.Runner.Submit(job) {
 		return again
 	}
-	mem.asked, mem.askedRound = "", job.Round
+	mem.asked, mem.askedRound, mem.reportedRound, mem.renewed = "", 0, 0, false
 	if v.plan.Requested {
-		mem.asked = requested(f)
+		mem.asked, mem.askedRound = requested(f), job.Round
+	}
+	if v.plan.Reported {
+		mem.reportedRound = job.Round
 	}
 	return net
 }
@@ -253,6 +274,8 @@ func (r *AgentPeerReconciler) job(f facts, v verdict, mem *remembered) probe.Job
 		Ask:         v.plan.Ask,
 		Control:     v.plan.Control,
 		Pairs:       v.plan.Pairs,
+		SingleShot:  v.plan.SingleShot,
+		Unmarked:    v.plan.Unmarked,
 		Interfaces:  beyondStreaming(v.plan.Ask),
 		KnownDigest: v.known.Claims.Digest,
 		ETag:        mem.card.etag,
@@ -269,13 +292,11 @@ func beyondStreaming(ask []trust.Capability) bool {
 	return slices.ContainsFunc(ask, func(c trust.Capability) bool { return c != trust.Streaming })
 }
 
-// expiry is when the first trust lapses; zero if none is held.
+// expiry is when the first verdict lapses by the clock, that on a signature included; zero if none does.
 func expiry(p trust.Peer) time.Time {
-	var first time.Time
+	first := p.Signature.Expiration
 	for _, rec := range p.Records {
-		if rec.State == trust.Trusted {
-			first = soonest(first, rec.Expiration)
-		}
+		first = soonest(first, rec.Lapses())
 	}
 	return first
 }

@@ -17,6 +17,7 @@ func effective(spec *trustv1alpha1.AgentPeerSpec, config Config) Settings {
 		Behavior:     *spec.Probes.Behavior.DeepCopy(),
 		Trust:        *spec.Trust.DeepCopy(),
 		Deadlines:    *spec.Deadlines.DeepCopy(),
+		Reports:      *spec.Reports.DeepCopy(),
 	}
 	s.fill(config.Defaults, false)
 	for _, x := range settings {
@@ -75,6 +76,14 @@ func (s *Settings) mend() {
 	if s.Deadlines.Hard.Duration < s.Deadlines.Wait.Duration {
 		s.Deadlines.Hard = duration(s.Deadlines.Wait.Duration)
 	}
+	if s.Reports.Mode == trustv1alpha1.ReportsDemote && len(s.Reports.From) == 0 {
+		s.Reports.Mode = trustv1alpha1.ReportsProbe // nobody is named whose word could demote
+	}
+}
+
+// reports is how the trust machine weighs what orchestrators report.
+func (s *Settings) reports() trust.ReportPolicy {
+	return trust.ReportPolicy{Mode: trust.ReportMode(s.Reports.Mode), Quorum: int(*s.Reports.Quorum), Window: s.Reports.Window.Duration}
 }
 
 // policy is what the trust machine judges by.
@@ -109,7 +118,8 @@ func (s *Settings) observe() bool { return s.Trust.Mode == trustv1alpha1.TrustOb
 
 // show is the part of the settings that status shows.
 func (s *Settings) show() *trustv1alpha1.EffectiveSettings {
-	return &trustv1alpha1.EffectiveSettings{Reachability: s.Reachability, Behavior: s.Behavior, Trust: s.Trust}
+	return &trustv1alpha1.EffectiveSettings{Reachability: s.Reachability, Behavior: s.Behavior, Trust: s.Trust,
+		Reports: trustv1alpha1.EffectiveReports{Mode: s.Reports.Mode, Quorum: s.Reports.Quorum, Window: s.Reports.Window}}
 }
 
 // soonest of the times that are set; zero if none is.

@@ -22,10 +22,18 @@ type facts struct {
 	known trust.Peer
 	// report that is finished and not yet taken over; nil if none is.
 	report *probe.Report
-	// answered is the value of the annotation that the report's round was submitted for; empty if none.
+	// answered is the value of the annotation that the report's round was submitted for; empty if none. charged: it was asked for.
 	answered string
+	charged  bool
+	// renewed: the spec, or what it refers to, changed since the last round began.
+	renewed bool
 	// withheld says why the fleet fuse does not let the report count; empty if it does.
 	withheld trust.Reason
+	// testimonies are what orchestrators reported, of those who count; doubted says that the fleet fuse is blown.
+	testimonies []trust.Testimony
+	doubted     bool
+	// reported: the report's round was brought forward by reports.
+	reported bool
 	// questions that can be asked, and what they cost.
 	questions questions
 	// webhooks can be received.
@@ -63,10 +71,13 @@ func judge(f facts) verdict {
 	known, transitions, outcome := fold(f, v.known)
 	v.known, v.outcome = known, outcome
 	v.transitions = append(v.transitions, transitions...)
+	v.known = reverify(f, v.known)
 	known, transitions = trust.Lapse(v.known, f.now)
 	v.known, v.transitions = known, append(v.transitions, transitions...)
+	known, transitions, wanted := weigh(f, v.known)
+	v.known, v.transitions = known, append(v.transitions, transitions...)
 
-	v.plan = plan(f, v.known)
+	v.plan = plan(f, v.known, wanted)
 	v.status = status(f, v)
 	// What is known is what status can hold, no more, so that nothing hangs on whether the operator was restarted.
 	v.known = readMemory(&v.status)
@@ -103,7 +114,7 @@ func fold(f facts, known trust.Peer) (trust.Peer, []trust.Transition, string) {
 		return known, nil, ""
 	}
 	round, target, outcome := f.report.Round, f.report.Target, outcomeOf(f.report.Round)
-	round.Requested = f.answered != ""
+	round.Requested, round.Reported = f.charged, f.reported
 	switch {
 	case f.report.Generation != f.peer.Generation || f.fault == nil && target != f.target.ID || target != known.Target:
 		// As a cheap round, so that the next behaviour round, of the spec as it is now, need not wait for this one.
@@ -118,22 +129,56 @@ func fold(f facts, known trust.Peer) (trust.Peer, []trust.Transition, string) {
 	return next, transitions, outcome
 }
 
+// weigh lays what orchestrators reported over what is known. Where probing is suspended, or the spec names nobody that could be asked, verdicts
+// stay as they are.
+func weigh(f facts, known trust.Peer) (trust.Peer, []trust.Transition, []trust.Capability) {
+	if f.peer.Spec.Suspend || f.fault != nil && f.fault.stalled {
+		return known, nil, nil
+	}
+	policy := f.settings.reports()
+	policy.Withheld = f.doubted
+	return trust.Weigh(known, f.testimonies, policy, f.settings.policy(), f.now)
+}
+
+// reverify drops what was found of signatures where none are wanted any more, or with a key that the spec no longer names.
+func reverify(f facts, known trust.Peer) trust.Peer {
+	switch {
+	case !verifies(f.peer.Spec.Card.Verification.Policy):
+		known.Signature = trust.Signature{}
+	case f.fault == nil:
+		wanted := f.target.Verification
+		known = trust.Reverify(known, wanted.Digest(), wanted.Knows(known.Signature.KeyID))
+	}
+	return known
+}
+
+func verifies(policy trustv1alpha1.SignaturePolicy) bool {
+	return policy == trustv1alpha1.SignatureWarn || policy == trustv1alpha1.SignatureRequire
+}
+
 // spent is a round of which only its number and its cost count.
 func spent(r trust.Round, kind trust.RoundKind) trust.Round {
 	return trust.Round{Number: r.Number, Kind: kind, Requested: r.Requested, Started: r.Started, Finished: r.Finished, Tasks: r.Tasks}
 }
 
 // plan says when to look again, and at what.
-func plan(f facts, known trust.Peer) trust.Plan {
-	return trust.Schedule(known, trust.PlanInput{
+func plan(f facts, known trust.Peer, wanted []trust.Capability) trust.Plan {
+	again := f.renewed && known.TurnedAway()
+	look := again || f.renewed && f.target.Verification.Wanted
+	next := trust.Schedule(known, trust.PlanInput{
 		Policy:      f.settings.policy(),
 		Seed:        seed(f.peer.UID),
-		Requested:   requested(f) != "",
+		Requested:   requested(f) != "" || again,
+		Reported:    wanted,
 		Suspended:   f.peer.Spec.Suspend || f.fault != nil,
 		Fixtures:    askable(f),
 		Cost:        f.questions.cost,
 		CostControl: f.questions.control,
 	}, f.now)
+	if look && next.At.After(f.now) && !f.settings.policy().SkipReachability { // no task can be had for it; looking costs none
+		return trust.Plan{Kind: trust.Reachability, At: f.now, Reason: next.Reason}
+	}
+	return next
 }
 
 // requested is the value of the annotation that asks for a round and is not yet answered; empty if none.
@@ -206,6 +251,7 @@ func status(f facts, v verdict) trustv1alpha1.AgentPeerStatus {
 		fault:            f.fault,
 		suspended:        f.peer.Spec.Suspend,
 		skipReachability: f.settings.policy().SkipReachability,
+		verification:     f.peer.Spec.Card.Verification.Policy,
 		generation:       f.peer.Generation,
 		reported:         reportedGeneration(f, v),
 		now:              f.now,
@@ -220,8 +266,30 @@ func reportedGeneration(f facts, v verdict) int64 {
 	return f.report.Generation
 }
 
+// baseless says why nothing may be decided on what is known, empty if it may: a spec that cannot be used may name anybody, and a card that
+// has to be signed by keys that are gone is vouched for by nobody. A reference that is missing for a while changes nothing else: what was
+// seen was seen, and expires.
+func baseless(f facts) trust.Reason {
+	switch {
+	case f.fault == nil:
+		return ""
+	case f.fault.stalled:
+		return trust.Reason(f.fault.reason)
+	case f.peer.Spec.Card.Verification.Policy != trustv1alpha1.SignatureRequire:
+		return ""
+	case f.fault.reason == trustv1alpha1.ReasonVerificationKeysNotFound, f.fault.reason == trustv1alpha1.ReasonVerificationKeysInvalid:
+		return trust.Reason(f.fault.reason)
+	}
+	return ""
+}
+
 func decision(f facts, known trust.Peer) *trustv1alpha1.Decision {
-	d := trust.Decide(known, trust.DecideInput{Observe: f.settings.observe(), Interval: f.settings.Behavior.Interval.Duration}, f.now)
+	d := trust.Decide(known, trust.DecideInput{
+		Observe:          f.settings.observe(),
+		Interval:         f.settings.Behavior.Interval.Duration,
+		RequireSignature: f.peer.Spec.Card.Verification.Policy == trustv1alpha1.SignatureRequire,
+		Baseless:         baseless(f),
+	}, f.now)
 	out := &trustv1alpha1.Decision{
 		Choice:         choice(d),
 		ExpirationTime: writeTime(d.Expiration),
@@ -305,11 +373,17 @@ func meaning(s trustv1alpha1.AgentPeerStatus) trustv1alpha1.AgentPeerStatus {
 		for i := range card.ClaimSets {
 			card.ClaimSets[i].LastSeenTime, card.ClaimSets[i].Held = nil, nil
 		}
+		if card.Signature != nil {
+			signature := *card.Signature
+			signature.LastTime = nil
+			card.Signature = &signature
+		}
 		s.Card = &card
 	}
 	s.Capabilities = slices.Clone(s.Capabilities)
 	for i := range s.Capabilities {
-		s.Capabilities[i].NextProbeTime, s.Capabilities[i].LastTime = nil, nil
+		c := &s.Capabilities[i]
+		c.NextProbeTime, c.LastTime, c.LastHonoredTime = nil, nil, nil
 	}
 	return s
 }

@@ -29,9 +29,14 @@ type remembered struct {
 	// somebody else changed status, and status wins.
 	rounds int64
 	known  *trust.Peer
-	// asked is the value of the annotation that the round in flight answers; askedRound is its number.
+	// asked is the value of the annotation that the round in flight answers, and askedRound the number of a round that was asked for.
 	asked      string
 	askedRound int64
+	// reportedRound is the number of a round that reports brought forward.
+	reportedRound int64
+	// references stand for the versions of the spec and of what it refers to; renewed says that they changed and no round began since.
+	references uint64
+	renewed    bool
 	card       lastCard
 	pause      pause
 	// sighted is the round that the fleet fuse was told of last.
@@ -74,6 +79,18 @@ func (c *lastCard) learn(report *probe.Report) {
 	if report.Interface != nil {
 		c.known = &probe.Known{Interface: *report.Interface, Generation: report.WireGeneration, Claims: report.Round.Claims}
 	}
+}
+
+// refer takes note of what a spec refers to now. What was read of the card is read again under other references, such as other keys. Of
+// what was before this process it is known only whether the spec is the one that was acted upon.
+func (r *remembered) refer(references uint64, acted bool) {
+	if r.references == references {
+		return
+	}
+	if r.references != 0 || !acted {
+		r.renewed, r.card = true, lastCard{}
+	}
+	r.references = references
 }
 
 func newMemory() *memory { return &memory{peers: map[types.NamespacedName]*remembered{}} }

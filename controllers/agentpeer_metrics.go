@@ -3,6 +3,7 @@ package controllers
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	trustv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/internal/probe"
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
@@ -18,6 +19,8 @@ type Metrics struct {
 	demotionsReversed *prometheus.CounterVec
 	lastSuccess       prometheus.Gauge
 	writes            prometheus.Counter
+	reports           *prometheus.CounterVec
+	policyPresent     prometheus.Gauge
 }
 
 // Outcomes of a round as a whole, the label values of agentpeer_rounds_total.
@@ -53,8 +56,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		demotions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "agentpeer_demotions_total",
-			Help: "Demotions, by capability and reason.",
-		}, []string{"capability", "reason"}),
+			Help: "Demotions, by capability, reason and source: Probe, or Report where orchestrators reported what was seen.",
+		}, []string{"capability", "reason", "source"}),
 		demotionsReversed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "agentpeer_demotions_reversed_total",
 			Help: "Demotions lifted by the first probes after them with unchanged claims: the proxy for false demotions.",
@@ -67,9 +70,18 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "agentpeer_status_writes_total",
 			Help: "Status writes that the API server accepted.",
 		}),
+		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "agentpeer_reports_total",
+			Help: "AgentPeerReports that were acknowledged, each time that they said something new or came to count otherwise, by outcome: " +
+				"the reason of their condition Accepted, or Deleted.",
+		}, []string{"outcome"}),
+		policyPresent: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "agentpeer_report_policy_present",
+			Help: "1 if the admission policy that proves who writes AgentPeerReports stands and denies; at 0 all reports are ignored.",
+		}),
 	}
 	reg.MustRegister(m.trustState, m.rounds, m.roundDuration, m.tasks, m.demotions, m.demotionsReversed, m.lastSuccess,
-		m.writes)
+		m.writes, m.reports, m.policyPresent)
 	m.registry = reg
 	return m
 }
@@ -99,9 +111,21 @@ func (m *Metrics) round(report probe.Report, outcome string) {
 func (m *Metrics) transition(t trust.Transition) {
 	switch {
 	case t.To == trust.Demoted:
-		m.demotions.WithLabelValues(string(t.Capability), string(t.Reason)).Inc()
+		source := t.Source
+		if source == "" {
+			source = trust.Source(trustv1alpha1.SourceProbe)
+		}
+		m.demotions.WithLabelValues(string(t.Capability), string(t.Reason), string(source)).Inc()
 	case t.FirstReprobe:
 		m.demotionsReversed.WithLabelValues(string(t.Capability)).Inc()
+	}
+}
+
+// proven shows whether the names of reporters are.
+func (m *Metrics) proven(yes bool) {
+	m.policyPresent.Set(0)
+	if yes {
+		m.policyPresent.Set(1)
 	}
 }
 
@@ -117,17 +141,18 @@ func (m *Metrics) states(namespace, name string, shown, next map[trust.Capabilit
 	}
 }
 
-// watchFuse publishes whether the fuse holds rounds back.
-func (m *Metrics) watchFuse(blown func() bool) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "agentpeer_fuse_blown",
-		Help: "1 while the fleet fuse keeps rounds from counting, because too many peers fail alike: suspect our own network first.",
-	}, func() float64 {
-		if blown() {
-			return 1
-		}
-		return 0
-	}))
+// watchFuse publishes whom the fuse holds back.
+func (m *Metrics) watchFuse(blown func() (all, namespaces float64)) {
+	gauge := func(scope string, value func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "agentpeer_fuse_blown",
+			Help: "How far the fleet fuse keeps rounds from counting, because too many peers fail alike: suspect our own network first. " +
+				"Scope All: 1 while it holds back everybody's. Scope Namespace: of how many namespaces it holds back theirs alone.",
+			ConstLabels: prometheus.Labels{"scope": scope},
+		}, value))
+	}
+	gauge("All", func() float64 { all, _ := blown(); return all })
+	gauge("Namespace", func() float64 { _, namespaces := blown(); return namespaces })
 }
 
 // outcomeOf sums a round up: a contradiction outweighs a promise kept, which outweighs nothing learned.

@@ -48,7 +48,7 @@ func bounded(s trustv1alpha1.AgentPeerStatus) trustv1alpha1.AgentPeerStatus {
 		}
 		step()
 	}
-	if s.Card.ClaimsDigest == "" && s.Card.Interface == nil && len(s.Card.Warnings)+len(s.Card.Skills)+len(s.Card.ClaimSets) == 0 {
+	if bareCard(s.Card) {
 		s.Card = nil
 	}
 	return s
@@ -57,7 +57,7 @@ func bounded(s trustv1alpha1.AgentPeerStatus) trustv1alpha1.AgentPeerStatus {
 // worst is a quick upper bound of the size of the parts that vary, so that an ordinary status is not encoded just to be
 // measured.
 func worst(s trustv1alpha1.AgentPeerStatus) int {
-	n := 6 << 10 // all that is bounded by its own counts
+	n := 7 << 10 // all that is bounded by its own counts
 	for i := range s.Capabilities {
 		c := &s.Capabilities[i]
 		n += 2*len(c.Message) + len(c.Rule)

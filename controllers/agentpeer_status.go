@@ -45,6 +45,7 @@ func readMemory(s *trustv1alpha1.AgentPeerStatus) trust.Peer {
 	if s.Card != nil {
 		p.Claims, p.Digests = readClaims(s.Card), readDigests(s.Card.ClaimSets)
 		p.ClaimsSince = readTime(s.Card.ClaimsSinceTime)
+		p.Signature = readSignature(s.Card.Signature)
 	}
 	for i := range s.Capabilities {
 		p.Records = append(p.Records, readRecord(&s.Capabilities[i]))
@@ -104,10 +105,35 @@ func writeClaims(card *trustv1alpha1.CardStatus, p trust.Peer) *trustv1alpha1.Ca
 	for _, d := range p.Digests[:min(len(p.Digests), maxSets)] {
 		card.ClaimSets = append(card.ClaimSets, writeDigest(d))
 	}
-	if card.ClaimsDigest == "" && card.Interface == nil && len(card.Warnings)+len(card.Skills)+len(card.ClaimSets) == 0 {
+	card.Signature = writeSignature(p.Signature)
+	if bareCard(card) {
 		return nil
 	}
 	return card
+}
+
+// bareCard: nothing is said of any card.
+func bareCard(c *trustv1alpha1.CardStatus) bool {
+	return c.ClaimsDigest == "" && c.Interface == nil && c.Signature == nil && len(c.Warnings)+len(c.Skills)+len(c.ClaimSets) == 0
+}
+
+func readSignature(s *trustv1alpha1.CardSignature) trust.Signature {
+	if s == nil {
+		return trust.Signature{}
+	}
+	return trust.Signature{
+		Result: trust.SignatureResult(s.Result), Reason: trust.Reason(s.Reason), Variant: s.Variant, Partial: s.Partial, KeyID: s.KeyID,
+		Algorithm: s.Algorithm, KeysDigest: string(s.KeysDigest), Time: readTime(s.LastTime), Expiration: readTime(s.ExpirationTime)}
+}
+
+func writeSignature(s trust.Signature) *trustv1alpha1.CardSignature {
+	if s.Result == "" {
+		return nil
+	}
+	return &trustv1alpha1.CardSignature{
+		Result: trustv1alpha1.SignatureResult(s.Result), Reason: reason(s.Reason), Variant: s.Variant, Partial: s.Partial,
+		KeyID: cut(s.KeyID, 71), Algorithm: cut(s.Algorithm, 16), KeysDigest: trustv1alpha1.ClaimsDigest(s.KeysDigest),
+		LastTime: writeTime(s.Time), ExpirationTime: writeTime(s.Expiration)}
 }
 
 func readDigests(sets []trustv1alpha1.ClaimSet) []trust.Digest {
@@ -158,6 +184,13 @@ func readRecord(c *trustv1alpha1.CapabilityStatus) trust.Record {
 		GoodSince:    readTime(c.GoodSinceTime),
 		RefusedModes: slices.Clone(c.RefusedInputModes),
 		DeliveredTo:  c.DeliveredTo,
+		Honored:      readTime(c.LastHonoredTime),
+	}
+	if c.Source == trustv1alpha1.SourceReport {
+		r.Source = trust.SourceReport
+	}
+	if s := c.Reports; s != nil {
+		r.Reports = trust.Reports{Reporters: int(s.Reporters), Newest: readTime(s.NewestTime), Lifted: readTime(s.LiftedTime)}
 	}
 	if r.LastOutcome != "" && r.LastReason == "" {
 		r.LastReason = r.Reason
@@ -196,10 +229,16 @@ func writeRecord(r trust.Record) trustv1alpha1.CapabilityStatus {
 		Relapsed:           r.Relapsed,
 		GoodSinceTime:      writeTime(r.GoodSince),
 		DeliveredTo:        cut(r.DeliveredTo, 64),
+		LastHonoredTime:    writeTime(r.Honored),
+		Source:             trustv1alpha1.Source(r.Source),
 		RefusedInputModes:  cutAll(r.RefusedModes, trustv1alpha1.MaxRefusedInputModes, trustv1alpha1.MaxMediaTypeLength),
 	}
 	if c.State == "" {
 		c.State = trustv1alpha1.Unverified
+	}
+	if r.Reports != (trust.Reports{}) {
+		c.Reports = &trustv1alpha1.ReportedStatus{
+			Reporters: count(r.Reports.Reporters, 32), NewestTime: writeTime(r.Reports.Newest), LiftedTime: writeTime(r.Reports.Lifted)}
 	}
 	if r.LastReason != r.Reason {
 		c.LastReason = reason(r.LastReason)

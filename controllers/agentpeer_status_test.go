@@ -102,6 +102,13 @@ func drawPeer(t *rapid.T) trust.Peer {
 			p.Digests = append(p.Digests, drawClaimSet(t))
 		}
 	}
+	if rapid.Bool().Draw(t, "signature") {
+		p.Signature = trust.Signature{
+			Result: rapid.SampledFrom([]trust.SignatureResult{trust.SignatureVerified, trust.SignatureInvalid}).Draw(t, "result"),
+			Reason: trust.ReasonSignatureAlgorithmNotAllowed, Variant: rapid.SampledFrom([]string{"", trust.EmptiesDropped}).Draw(t, "variant"),
+			Partial: rapid.Bool().Draw(t, "partial"), KeyID: rapid.StringMatching("[a-z]{71}").Draw(t, "key"), Algorithm: "ES256",
+			KeysDigest: drawDigest.Draw(t, "keys"), Time: drawTime.Draw(t, "found"), Expiration: drawTime.Draw(t, "until")}
+	}
 	for _, name := range allNames {
 		if rapid.Bool().Draw(t, "has "+string(name)) {
 			p.Records = append(p.Records, drawRecord(t, name))
@@ -128,6 +135,8 @@ func drawRecord(t *rapid.T, name trust.Capability) trust.Record {
 		Capability: name, State: drawState.Draw(t, "state"), Reason: drawReason.Draw(t, "reason"),
 		LastTime: drawTime.Draw(t, "last"), Transition: drawTime.Draw(t, "transition"), Expiration: drawTime.Draw(t, "expiration"),
 		NextProbe: drawTime.Draw(t, "next"), DemotedUntil: drawTime.Draw(t, "until"), GoodSince: drawTime.Draw(t, "good"),
+		Honored: drawTime.Draw(t, "honored"), Source: rapid.SampledFrom([]trust.Source{"", trust.SourceReport}).Draw(t, "source"),
+		Reports:   trust.Reports{Reporters: rapid.IntRange(0, 32).Draw(t, "reporters"), Newest: drawTime.Draw(t, "newest"), Lifted: drawTime.Draw(t, "lifted")},
 		Demotions: drawCount.Draw(t, "demotions"), Clean: drawCount.Draw(t, "clean"), Relapsed: rapid.Bool().Draw(t, "relapsed"),
 	}
 	if !name.Core() {

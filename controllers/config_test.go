@@ -64,17 +64,22 @@ ceilings:
 
 func TestABadConfigurationSaysWhatIsWrong(t *testing.T) {
 	for name, test := range map[string]struct{ file, want string }{
-		"an unknown field":                 {"defaults: {behaviour: {}}", `unknown field "defaults.behaviour"`},
-		"a doubled field":                  {"defaults: {}\ndefaults: {}", `key "defaults" already set`},
-		"no duration":                      {"defaults: {behavior: {interval: soon}}", `invalid duration "soon"`},
-		"a floor above its ceiling":        {"floors: {behavior: {maxTasksPerDay: 9000}}", "floors.behavior.maxTasksPerDay: 9000 is above its ceiling 1440"},
-		"a default below its floor":        {"defaults: {behavior: {interval: 1s, confirmInterval: 1s}}", "defaults.behavior.interval: 1s is below its floor 1m0s"},
-		"a default above its ceiling":      {"ceilings: {trust: {duration: 1h}}", "defaults.trust.duration: 3h0m0s is above its ceiling 1h0m0s"},
-		"trust shorter than three rounds":  {"defaults: {behavior: {interval: 2h}}", "want at least 3 times defaults.behavior.interval (2h0m0s)"},
-		"one contradiction that demotes":   {"defaults: {trust: {demoteAfter: {diverged: 1}}}", "one contradiction never demotes"},
-		"a mode that does not exist":       {"defaults: {trust: {mode: Watch}}", `defaults.trust.mode: "Watch", want Enforce or Observe`},
-		"a bound for what cannot be bound": {"floors: {trust: {mode: Observe}}", "trust.mode has no floor or ceiling"},
-		"a negative time":                  {"defaults: {deadlines: {wait: -1s}}", "defaults.deadlines.wait: -1s, want more than 0"},
+		"an unknown field":                      {"defaults: {behaviour: {}}", `unknown field "defaults.behaviour"`},
+		"a doubled field":                       {"defaults: {}\ndefaults: {}", `key "defaults" already set`},
+		"no duration":                           {"defaults: {behavior: {interval: soon}}", `invalid duration "soon"`},
+		"a floor above its ceiling":             {"floors: {behavior: {maxTasksPerDay: 9000}}", "floors.behavior.maxTasksPerDay: 9000 is above its ceiling 1440"},
+		"a default below its floor":             {"defaults: {behavior: {interval: 1s, confirmInterval: 1s}}", "defaults.behavior.interval: 1s is below its floor 1m0s"},
+		"a default above its ceiling":           {"ceilings: {trust: {duration: 1h}}", "defaults.trust.duration: 3h0m0s is above its ceiling 1h0m0s"},
+		"trust shorter than three rounds":       {"defaults: {behavior: {interval: 2h}}", "want at least 3 times defaults.behavior.interval (2h0m0s)"},
+		"one contradiction that demotes":        {"defaults: {trust: {demoteAfter: {diverged: 1}}}", "one contradiction never demotes"},
+		"a mode that does not exist":            {"defaults: {trust: {mode: Watch}}", `defaults.trust.mode: "Watch", want Enforce or Observe`},
+		"a bound for what cannot be bound":      {"floors: {trust: {mode: Observe}}", "trust.mode has no floor or ceiling"},
+		"a mode of reports that does not exist": {"defaults: {reports: {mode: Trust}}", `defaults.reports.mode: "Trust", want Ignore, Probe or Demote`},
+		"a bound for a mode of reports":         {"ceilings: {reports: {mode: Probe}}", "reports.mode has no floor or ceiling"},
+		"a quorum of nobody":                    {"defaults: {reports: {quorum: 0}}", "defaults.reports.quorum: 0, want at least 1"},
+		"reports that are too old":              {"ceilings: {reports: {window: 48h}}", "ceilings.reports.window: 48h0m0s, want at most 24h"},
+		"whose reports count":                   {"defaults: {reports: {from: [{name: x}]}}", "whose reports count is said by each AgentPeer, in spec.reports.from"},
+		"a negative time":                       {"defaults: {deadlines: {wait: -1s}}", "defaults.deadlines.wait: -1s, want more than 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeConfig(t, test.file)
@@ -200,5 +205,15 @@ func TestEffectiveSettings(t *testing.T) {
 				t.Errorf("the spec was changed:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWhateverAProbeWaitsByHasACeiling(t *testing.T) {
+	config := DefaultConfig()
+	for _, x := range settings {
+		waits := strings.HasSuffix(x.name, "Timeout") || strings.HasPrefix(x.name, "deadlines.")
+		if _, ok := x.value(&config.Ceilings); waits && !ok {
+			t.Errorf("%s has no ceiling: one spec could hold a place for days", x.name)
+		}
 	}
 }

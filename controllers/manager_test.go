@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -51,13 +51,13 @@ func operator(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := probe.NewRunner(probe.RunnerOptions{Log: logr.Discard(), Env: probe.Env{UserAgent: "test"}, StopTimeout: 2 * time.Second})
+	runner := probe.NewRunner(probe.RunnerOptions{Log: logr.Discard(), Env: probe.Env{Egress: agent.Loopback(), UserAgent: "test"}, StopTimeout: 2 * time.Second})
 	if err := mgr.Add(runner); err != nil {
 		t.Fatal(err)
 	}
 	s.r = &AgentPeerReconciler{
 		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("agentpeer"), Runner: runner, Config: DefaultConfig(),
-		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Metrics: NewMetrics(s.registry), Clock: clock.RealClock{},
+		Egress: agent.Loopback(), Metrics: NewMetrics(s.registry), Clock: clock.RealClock{}, ReportPolicy: "agentpeer-report-identity",
 	}
 	s.r.Config.Floors = Settings{}
 	if err := s.r.SetupWithManager(mgr, SetupOptions{Concurrent: 4}); err != nil {
@@ -228,4 +228,42 @@ func TestBadNeighboursStopNobody(t *testing.T) {
 		g.Expect(reasonOf(s.get("mad-status"), trustv1alpha1.ConditionReady)).To(Equal(trustv1alpha1.ReasonAccepted))
 	})
 	s.wantKStatus("honest", kstatus.CurrentStatus)
+}
+
+// The whole of it, with the rights of config/rbac/role.yaml: reports wake their peer, a quorum demotes, a clean round lifts, each report is
+// acknowledged, and none is before its writer is proven.
+func TestTheOperatorHearsOrchestrators(t *testing.T) {
+	s := operator(t)
+	s.clock = clocktesting.NewFakePassiveClock(time.Now())
+	url := agent.New().Start(t)
+	s.peer("planner", quick(url), demotable, func(p *trustv1alpha1.AgentPeer) { p.Spec.Probes.Behavior.ConfirmInterval = duration(3 * time.Second) })
+	s.eventually(60*time.Second, func(g Gomega) {
+		g.Expect(capability(s.get("planner"), trust.Streaming).State).To(Equal(trustv1alpha1.Trusted))
+	})
+	s.prove()
+	s.r.identity.mu.Lock()
+	s.r.identity.looked = time.Time{} // do not wait half a minute
+	s.r.identity.mu.Unlock()
+	seen := s.get("planner")
+	say := func(account string) string {
+		return s.says(account, "pod-1", "planner", func(r *trustv1alpha1.AgentPeerReport) {
+			now := metav1.Now()
+			r.Spec.Target, r.Spec.ClaimsDigest = seen.Status.Target, seen.Status.Card.ClaimsDigest
+			r.Spec.Window = trustv1alpha1.ReportWindow{StartTime: now, EndTime: now}
+			r.Spec.Capabilities[0].LastDivergedTime = &now
+		})
+	}
+	reports := []string{say("booking"), say("support")}
+	s.eventually(60*time.Second, func(g Gomega) {
+		g.Expect(s.figure("agentpeer_demotions_total", "source", "Report")).To(BeNumerically(">=", 1))
+		g.Expect(capability(s.get("planner"), trust.Streaming).State).To(Equal(trustv1alpha1.Trusted))
+		for _, name := range reports {
+			var r trustv1alpha1.AgentPeerReport
+			g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &r)).To(Succeed())
+			g.Expect(isAccepted(&r)).To(BeTrue())
+		}
+	})
+	if n := s.figure("agentpeer_report_policy_present"); n != 1 {
+		t.Errorf("agentpeer_report_policy_present is %v", n)
+	}
 }

@@ -79,7 +79,9 @@ func TestTheListOfReasonsSaysWhatIsWaitedFor(t *testing.T) {
 	for _, reason := range []string{
 		trustv1alpha1.ReasonSecretNotFound, trustv1alpha1.ReasonSecretKeyNotFound, trustv1alpha1.ReasonSecretNotAllowed,
 		trustv1alpha1.ReasonCredentialInvalid, trustv1alpha1.ReasonServiceNotFound, trustv1alpha1.ReasonServicePortNotFound,
-		trustv1alpha1.ReasonCABundleNotFound, trustv1alpha1.ReasonCABundleInvalid,
+		trustv1alpha1.ReasonCABundleNotFound, trustv1alpha1.ReasonCABundleInvalid, trustv1alpha1.ReasonOriginNotListed,
+		trustv1alpha1.ReasonServiceAccountNotFound, trustv1alpha1.ReasonServiceAccountNotAllowed, trustv1alpha1.ReasonServiceAccountTokensDisabled,
+		trustv1alpha1.ReasonVerificationKeysNotFound, trustv1alpha1.ReasonVerificationKeysInvalid,
 	} {
 		row := regexp.MustCompile("(?m)^\\| .*`" + reason + "`.*$").FindString(string(page))
 		if !strings.Contains(row, "| Ready, Reconciling |") {

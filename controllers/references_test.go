@@ -3,17 +3,22 @@ package controllers
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -191,8 +196,12 @@ func TestAServiceBehindAReference_CaseC101(t *testing.T) {
 	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionTrue, "")
 	host := "planner." + s.namespace + ".svc:8080"
 	target := s.asked()[0].Target
-	if target.ID != "http://"+host+"/agents/route" || len(target.AllowHosts) != 1 || target.AllowHosts[0] != host {
-		t.Errorf("target is %q with %v allowed, want the Service's DNS name and that alone", target.ID, target.AllowHosts)
+	if target.ID != "http://"+host+"/agents/route" || len(target.AllowHosts) != 0 {
+		t.Errorf("target is %q with %v allowed, want the Service's DNS name and nothing that a name server could answer for", target.ID, target.AllowHosts)
+	}
+	want := map[string][]netip.AddrPort{host: {netip.AddrPortFrom(netip.MustParseAddr(service.Spec.ClusterIP), 8080)}}
+	if diff := cmp.Diff(want, target.Pinned, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+		t.Errorf("pinned (-want +got):\n%s", diff)
 	}
 	s.wantKStatus("planner", kstatus.CurrentStatus)
 
@@ -202,6 +211,51 @@ func TestAServiceBehindAReference_CaseC101(t *testing.T) {
 	s.settle("planner") // no stale green
 	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonServiceNotFound)
 	s.wantState("planner", trust.Streaming, trust.Trusted) // nothing was learned of the peer
+}
+
+// TestSecurityEgressToAServiceIsToThatServiceAlone: cluster IPs where it has them, and what its port leads to where it is headless.
+func TestSecurityEgressToAServiceIsToThatServiceAlone(t *testing.T) {
+	s := newStage(t)
+	s.create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "planner"}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone,
+		ExternalIPs: []string{"203.0.113.9"}, Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "grpc", Port: 9000}}}})
+	refer := func(p *trustv1alpha1.AgentPeerSpec) {
+		p.URL, p.ServiceRef = "", &trustv1alpha1.ServiceReference{Name: "planner", Port: intstr.FromString("http")}
+	}
+	host := "planner." + s.namespace + ".svc:80"
+	target, f := s.resolve(refer)
+	if addresses, pinned := target.Pinned[host]; f != nil || !pinned || len(addresses) != 0 || len(target.AllowHosts) != 0 {
+		t.Errorf("without endpoints: %+v, %v, want a pin to nowhere: an agent that is down is no fault of the spec", f, target.Pinned)
+	}
+
+	endpoint := func(ready bool, addresses ...string) discoveryv1.Endpoint {
+		return discoveryv1.Endpoint{Addresses: addresses, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}
+	}
+	slice := func(name, service string, kind discoveryv1.AddressType, endpoints ...discoveryv1.Endpoint) {
+		s.create(&discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+			AddressType: kind, Endpoints: endpoints,
+			Ports: []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080)}, {Name: ptr.To("grpc"), Port: ptr.To[int32](9000)}},
+		})
+	}
+	slice("v4", "planner", discoveryv1.AddressTypeIPv4, endpoint(true, "10.1.0.2"), endpoint(false, "10.1.0.3"), endpoint(true, "10.1.0.1"))
+	slice("v6", "planner", discoveryv1.AddressTypeIPv6, endpoint(true, "fd12::7"))
+	slice("names", "planner", discoveryv1.AddressTypeFQDN, endpoint(true, "metadata.internal"))
+	slice("other", "other", discoveryv1.AddressTypeIPv4, endpoint(true, "10.9.9.9"))
+	want := map[string][]netip.AddrPort{host: {
+		netip.MustParseAddrPort("10.1.0.1:8080"), netip.MustParseAddrPort("10.1.0.2:8080"), netip.MustParseAddrPort("[fd12::7]:8080")}}
+	target, f = s.resolve(refer)
+	if diff := cmp.Diff(want, target.Pinned, cmpopts.EquateComparable(netip.AddrPort{})); f != nil || diff != "" {
+		t.Errorf("pinned: %+v (-want +got):\n%s", f, diff)
+	}
+}
+
+func TestSlicesThatAreWrittenByHandCannotNameThisMachine(t *testing.T) {
+	slice := &discoveryv1.EndpointSlice{Ports: []discoveryv1.EndpointPort{{Port: ptr.To[int32](80)}, {Name: ptr.To("other"), Port: ptr.To[int32](81)}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1", "::1", "169.254.169.254", "0.0.0.0", "fe80::1", "224.0.0.1", "not an address", "10.0.0.1"}}}}
+	got := readyAt(slice, &corev1.ServicePort{Port: 8080})
+	if len(got) != 1 || got[0] != netip.MustParseAddrPort("10.0.0.1:80") {
+		t.Errorf("addresses are %v, want 10.0.0.1:80 alone", got)
+	}
 }
 
 func TestAnExternalNameServiceStalls(t *testing.T) {
@@ -226,7 +280,7 @@ func TestAnExternalNameServiceStalls(t *testing.T) {
 func TestCertificatesComeFromAConfigMap(t *testing.T) {
 	s := newStage(t)
 	s.peer("planner", func(p *trustv1alpha1.AgentPeer) {
-		p.Spec.TLS.CARef = &trustv1alpha1.CAReference{Kind: trustv1alpha1.CAFromConfigMap, Name: "ca"}
+		p.Spec.TLS.CARef = &trustv1alpha1.CAReference{Kind: trustv1alpha1.ReferenceConfigMap, Name: "ca"}
 	})
 	s.settle("planner")
 	s.wantCondition("planner", trustv1alpha1.ConditionReady, metav1.ConditionFalse, trustv1alpha1.ReasonCABundleNotFound)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -46,6 +47,8 @@ type stage struct {
 	script map[string]func(context.Context, probe.Job) probe.Report
 	jobs   []probe.Job
 	writes int
+	// reports, if set, are what a cache holds of AgentPeerReports: thousands are not fetched for each look.
+	reports *trustv1alpha1.AgentPeerReportList
 	// before, if set, is called before each status write and can make it fail.
 	before func() error
 }
@@ -59,7 +62,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.client = interceptor.NewClient(direct, interceptor.Funcs{SubResourceApply: s.apply})
+	s.client = interceptor.NewClient(direct, interceptor.Funcs{SubResourceApply: s.apply, List: s.list})
 	s.start()
 	return s
 }
@@ -115,6 +118,20 @@ func (s *stage) apply(ctx context.Context, c client.Client, sub string, o runtim
 		s.mu.Unlock()
 	}
 	return err
+}
+
+func (s *stage) list(ctx context.Context, c client.WithWatch, into client.ObjectList, opts ...client.ListOption) error {
+	held, ok := into.(*trustv1alpha1.AgentPeerReportList)
+	if !ok || s.reports == nil {
+		return c.List(ctx, into, opts...)
+	}
+	o := (&client.ListOptions{}).ApplyOptions(opts)
+	for _, r := range s.reports.Items {
+		if o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{indexPeer: r.Spec.PeerRef.Name}) {
+			held.Items = append(held.Items, r)
+		}
+	}
+	return nil
 }
 
 // play sets what the peer of a name does from now on.
@@ -353,7 +370,7 @@ func (s *stage) wantKStatus(name string, want kstatus.Status) {
 func (s *stage) wantContract(p *trustv1alpha1.AgentPeer) {
 	s.Helper()
 	for _, kind := range []string{trustv1alpha1.ConditionReady, trustv1alpha1.ConditionReachable, trustv1alpha1.ConditionCardValid,
-		trustv1alpha1.ConditionTrusted, trustv1alpha1.ConditionRequirementsMet} {
+		trustv1alpha1.ConditionSignatureVerified, trustv1alpha1.ConditionTrusted, trustv1alpha1.ConditionRequirementsMet} {
 		if meta.FindStatusCondition(p.Status.Conditions, kind) == nil {
 			s.Errorf("condition %s is missing", kind)
 		}

@@ -27,7 +27,7 @@ regenerated() {
 
 formatted() {
 	local files
-	files=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
+	files=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 "$(go env GOROOT)/bin/gofmt" -l) # of the release that Makefile names
 	[ -z "$files" ] || { echo "not formatted (make fmt): $files" >&2; return 1; }
 }
 
@@ -43,7 +43,7 @@ tidy() {
 
 renders() {
 	local dir status=0
-	for dir in config/crd config/default config/samples; do
+	for dir in config/crd config/default config/namespaced config/samples; do
 		bin/kustomize build "$dir" >/dev/null || status=1
 	done
 	return $status

@@ -28,6 +28,9 @@ func peer(t *testing.T, namespace, spec string) *unstructured.Unstructured {
 	return u
 }
 
+// pin is well-formed.
+var pin = strings.Repeat("A", 43) + "="
+
 func TestGoodObjectsAreAccepted(t *testing.T) {
 	server := apiserver.For(t)
 	namespace := server.Namespace(t)
@@ -47,6 +50,19 @@ func TestGoodObjectsAreAccepted(t *testing.T) {
 		"a bearer token":                        `{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {name: s, key: k}}}}`,
 		"a bearer token under the usual key":    `{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {name: s}}}}`,
 		"a CA":                                  `{url: "https://a.example", tls: {caRef: {kind: ConfigMap, name: ca}}}`,
+		"a key in a header":                     `{url: "https://a.example", auth: {type: Header, header: {name: X-API-Key, secretRef: {name: s}}}}`,
+		"a key in the query":                    `{url: "https://a.example", auth: {type: Query, query: {name: api_key, secretRef: {name: s, key: k}}}}`,
+		"a user name and a password":            `{url: "https://a.example", auth: {type: Basic, basic: {secretRef: {name: s}}}}`,
+		"OAuth2 with the least":                 `{url: "https://a.example", auth: {type: OAuth2, oauth2: {tokenURL: "https://l.example/token", clientID: c, clientSecretRef: {name: s}}}}`,
+		"OAuth2 with all":                       `{url: "https://a.example", auth: {type: OAuth2, oauth2: {tokenURL: "https://l.example:8443/t", clientID: "c d", clientSecretRef: {name: s, key: k}, scopes: [a, "https://b/.default"], audience: "https://x", clientAuthentication: Post}}}`,
+		"a token URL that the operator allows":  `{url: "https://a.example", auth: {type: OAuth2, oauth2: {tokenURL: "http://l.example/token", clientID: c, clientSecretRef: {name: s}}}}`,
+		"a ServiceAccount":                      `{url: "https://a.example", auth: {type: ServiceAccount, serviceAccount: {name: caller.v1}}}`,
+		"a client certificate alone":            `{url: "https://a.example", tls: {clientCertificateRef: {name: s}}}`,
+		"a certificate, a name and pins":        `{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {name: s}}}, tls: {caRef: {kind: Secret, name: ca}, clientCertificateRef: {name: s}, serverName: b.example, verifyCertificateSPKI: ["` + pin + `", "` + strings.Repeat("B", 43) + `="]}}`,
+		"signatures that are ignored":           `{url: "https://a.example", card: {verification: {policy: Ignore}}}`,
+		"keys of a ConfigMap and of a Secret":   `{url: "https://a.example", card: {verification: {policy: Require, keys: [{kind: ConfigMap, name: k}, {kind: Secret, name: k, key: old.pem}]}}}`,
+		"keys from a URL":                       `{url: "https://a.example", card: {path: /card, verification: {policy: Warn, jwksURL: "https://a.example/.well-known/jwks.json?v=1"}}}`,
+		"keys that nothing is made of yet":      `{url: "https://a.example", card: {verification: {keys: [{kind: ConfigMap, name: k}]}}}`,
 		"all the ways to write a duration":      `{url: "https://a.example", probes: {behavior: {interval: 1h30m0s, confirmInterval: 1.5s, taskTimeout: 90s, firstEventTimeout: 500ms, idleTimeout: 1.5s}}}`,
 		"trust of exactly three intervals":      `{url: "https://a.example", probes: {behavior: {interval: 1h}}, trust: {duration: 3h}}`,
 		"trust without an interval":             `{url: "https://a.example", trust: {duration: 1m}}`,
@@ -82,10 +98,40 @@ func TestABadDurationIsRefusedInWordsThatOneReads(t *testing.T) {
 	}
 }
 
+// TestSecurityAdmissionHostsAreWrittenInPlainLetters: a zone of IPv6, which no dial heeds, would end an address in the name of a host
+// that is allowed.
+func TestSecurityAdmissionHostsAreWrittenInPlainLetters(t *testing.T) {
+	server := apiserver.For(t)
+	namespace := server.Namespace(t)
+	for _, host := range []string{"[2606:4700:4700::1112%25x.agents.example.com]", "[2606:4700:4700::1112%25.agents.example.com]:8443",
+		"[::ffff:1.2.3.4%25x.agents.example.com]", "evil.example.net%2eagents.example.com", "evil.example.net%E3%80%82agents.example.com"} {
+		for field, spec := range map[string]string{
+			"spec.url":                       `{url: "https://` + host + `/"}`,
+			"spec.allowedOrigins[0]":         `{url: "https://a.example", allowedOrigins: ["https://` + host + `"]}`,
+			"spec.auth.oauth2.tokenURL":      `{url: "https://a.example", auth: {type: OAuth2, oauth2: {clientID: c, clientSecretRef: {name: s}, tokenURL: "https://` + host + `/"}}}`,
+			"spec.card.verification.jwksURL": `{url: "https://a.example", card: {verification: {policy: Warn, jwksURL: "https://` + host + `/"}}}`,
+		} {
+			err := server.Client.Create(t.Context(), peer(t, namespace, spec))
+			if err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "an IPv6 address without a zone") {
+				t.Errorf("%s with %s: %v, want it refused with words that say what to write", field, host, err)
+			}
+		}
+	}
+	if err := server.Client.Create(t.Context(), peer(t, namespace, `{url: "https://a.example/a%20b?c=%2f"}`)); err != nil {
+		t.Errorf("a %% behind the host: %v, want it allowed", err)
+	}
+}
+
 func TestBadObjectsAreRefusedWithAMessageThatSaysHowToMendThem(t *testing.T) {
 	server := apiserver.For(t)
 	namespace := server.Namespace(t)
 	const secret = `secretRef: {name: s, key: k}`
+	header := func(name string) string {
+		return `{url: "https://a.example", auth: {type: Header, header: {name: ` + name + `, ` + secret + `}}}`
+	}
+	oauth := func(fields string) string {
+		return `{url: "https://a.example", auth: {type: OAuth2, oauth2: {clientID: c, clientSecretRef: {name: s}, ` + fields + `}}}`
+	}
 	for name, c := range map[string]struct{ spec, field, says string }{
 		"no endpoint":   {`{}`, "spec", "set exactly one of url and serviceRef"},
 		"two endpoints": {`{url: "https://a.example", serviceRef: {name: a, port: http}}`, "spec", "set exactly one of url and serviceRef"},
@@ -149,6 +195,41 @@ func TestBadObjectsAreRefusedWithAMessageThatSaysHowToMendThem(t *testing.T) {
 		"auth without its member":      {`{url: "https://a.example", auth: {type: Bearer}}`, "spec.auth", "type Bearer needs the member bearer"},
 		"a Secret without a name":      {`{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {key: k}}}}`, "spec.auth.bearer.secretRef.name", "Required"},
 		"a Secret of elsewhere":        {`{url: "https://a.example", auth: {type: Bearer, bearer: {secretRef: {name: ../s, key: k}}}}`, "spec.auth.bearer.secretRef.name", "name of an object in this namespace"},
+		"auth with another's member":   {`{url: "https://a.example", auth: {type: Bearer, header: {name: X-API-Key, secretRef: {name: s}}}}`, "spec.auth", "type Bearer needs the member bearer"},
+		"auth with two members":        {`{url: "https://a.example", auth: {type: Bearer, bearer: {` + secret + `}, basic: {secretRef: {name: s}}}}`, "spec.auth", "type Basic needs the member basic, and no other"},
+		"a header without its member":  {`{url: "https://a.example", auth: {type: Header}}`, "spec.auth", "set auth.header.name and auth.header.secretRef"},
+		"a query without its member":   {`{url: "https://a.example", auth: {type: Query}}`, "spec.auth", "set auth.query.name and auth.query.secretRef"},
+		"Basic without its member":     {`{url: "https://a.example", auth: {type: Basic}}`, "spec.auth", "set auth.basic.secretRef"},
+		"OAuth2 without its member":    {`{url: "https://a.example", auth: {type: OAuth2}}`, "spec.auth", "set auth.oauth2.tokenURL, clientID and clientSecretRef"},
+		"an account without a name":    {`{url: "https://a.example", auth: {type: ServiceAccount}}`, "spec.auth", "set auth.serviceAccount.name"},
+		"a header of HTTP":             {header("Content-Type"), "spec.auth.header.name", "belongs to HTTP or to the protocol"},
+		"a header of HTTP, in small":   {header("host"), "spec.auth.header.name", "belongs to HTTP or to the protocol"},
+		"a header of the protocol":     {header("A2A-Version"), "spec.auth.header.name", "belongs to HTTP or to the protocol"},
+		"a header with a line end":     {header(`"X\r\nHost: b"`), "spec.auth.header.name", "must be the name of a header"},
+		"a header with a colon":        {header(`"X:"`), "spec.auth.header.name", "must be the name of a header"},
+		"a parameter with a =":         {`{url: "https://a.example", auth: {type: Query, query: {name: "a=b&c", ` + secret + `}}}`, "spec.auth.query.name", "must be the name of a query parameter"},
+		"a user name beside a Secret":  {`{url: "https://a.example", auth: {type: Basic, basic: {secretRef: {name: ../s}}}}`, "spec.auth.basic.secretRef.name", "name of an object in this namespace"},
+		"a token URL with a user":      {oauth(`tokenURL: "https://me@l.example/token"`), "spec.auth.oauth2.tokenURL", "without user name, query or fragment"},
+		"a token URL with a query":     {oauth(`tokenURL: "https://l.example/token?x=1"`), "spec.auth.oauth2.tokenURL", "without user name, query or fragment"},
+		"a token URL without a host":   {oauth(`tokenURL: "https:///token"`), "spec.auth.oauth2.tokenURL", "absolute https URL"},
+		"a token URL that is a file":   {oauth(`tokenURL: "file:///etc/token"`), "spec.auth.oauth2.tokenURL", "absolute https URL"},
+		"OAuth2 without a client":      {`{url: "https://a.example", auth: {type: OAuth2, oauth2: {tokenURL: "https://l.example/t", clientSecretRef: {name: s}}}}`, "spec.auth.oauth2.clientID", "Required"},
+		"OAuth2 without a Secret":      {`{url: "https://a.example", auth: {type: OAuth2, oauth2: {tokenURL: "https://l.example/t", clientID: c}}}`, "spec.auth.oauth2.clientSecretRef", "Required"},
+		"a secret in a third place":    {oauth(`tokenURL: "https://l.example/token", clientAuthentication: Query`), "spec.auth.oauth2.clientAuthentication", `"Basic", "Post"`},
+		"a scope twice":                {oauth(`tokenURL: "https://l.example/token", scopes: [a, a]`), "spec.auth.oauth2.scopes[1]", "Duplicate"},
+		"an account of elsewhere":      {`{url: "https://a.example", auth: {type: ServiceAccount, serviceAccount: {name: kube-system/default}}}`, "spec.auth.serviceAccount.name", "name of a ServiceAccount in this namespace"},
+		"a certificate of elsewhere":   {`{url: "https://a.example", tls: {clientCertificateRef: {name: a/b}}}`, "spec.tls.clientCertificateRef.name", "name of an object in this namespace"},
+		"a server name that is a URL":  {`{url: "https://a.example", tls: {serverName: "https://b.example"}}`, "spec.tls.serverName", "must be a DNS name"},
+		"a pin in hexadecimal":         {`{url: "https://a.example", tls: {verifyCertificateSPKI: ["` + strings.Repeat("ab", 22) + `"]}}`, "spec.tls.verifyCertificateSPKI[0]", "must be a SHA-256 in base64"},
+		"a pin with its kind":          {`{url: "https://a.example", tls: {verifyCertificateSPKI: ["sha256/` + strings.Repeat("a", 37) + `"]}}`, "spec.tls.verifyCertificateSPKI[0]", "must be a SHA-256 in base64"},
+		"a pin twice":                  {`{url: "https://a.example", tls: {verifyCertificateSPKI: ["` + pin + `", "` + pin + `"]}}`, "spec.tls.verifyCertificateSPKI[1]", "Duplicate"},
+		"no pin at all":                {`{url: "https://a.example", tls: {verifyCertificateSPKI: []}}`, "spec.tls.verifyCertificateSPKI", "at least 1"},
+		"signatures without a key":     {`{url: "https://a.example", card: {verification: {policy: Require}}}`, "spec.card.verification", "name a ConfigMap or Secret in keys, or set jwksURL"},
+		"a policy that isn't":          {`{url: "https://a.example", card: {verification: {policy: Trust, keys: [{kind: ConfigMap, name: k}]}}}`, "spec.card.verification.policy", `"Ignore", "Warn", "Require"`},
+		"keys of another kind":         {`{url: "https://a.example", card: {verification: {policy: Warn, keys: [{kind: Pod, name: k}]}}}`, "spec.card.verification.keys[0].kind", `"ConfigMap", "Secret"`},
+		"five documents of keys":       {`{url: "https://a.example", card: {verification: {policy: Warn, keys: [` + strings.Repeat("{kind: ConfigMap, name: k},", 5) + `]}}}`, "spec.card.verification.keys", "at most 4"},
+		"keys from an http URL":        {`{url: "https://a.example", card: {verification: {policy: Warn, jwksURL: "http://a.example/jwks"}}}`, "spec.card.verification.jwksURL", "must be an absolute https URL"},
+		"keys from a URL with a user":  {`{url: "https://a.example", card: {verification: {policy: Warn, jwksURL: "https://me:pw@a.example/jwks"}}}`, "spec.card.verification.jwksURL", "without user name or fragment"},
 		"a CA of another kind":         {`{url: "https://a.example", tls: {caRef: {kind: Pod, name: ca}}}`, "spec.tls.caRef.kind", `"ConfigMap", "Secret"`},
 		"a mode of probing that isn't": {`{url: "https://a.example", probes: {reachability: {mode: Ping}}}`, "spec.probes.reachability.mode", `"Card", "CardAndTask", "None"`},
 

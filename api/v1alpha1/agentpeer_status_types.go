@@ -133,8 +133,13 @@ const (
 // +kubebuilder:validation:Enum=Probe;Report;Override
 type Source string
 
-// SourceProbe is the operator's own probe.
-const SourceProbe Source = "Probe"
+// Where a verdict can come from.
+const (
+	// SourceProbe is the operator's own probe.
+	SourceProbe Source = "Probe"
+	// SourceReport is a quorum of AgentPeerReports.
+	SourceReport Source = "Report"
+)
 
 // CapabilityStatus is the trust record of one capability.
 type CapabilityStatus struct {
@@ -239,6 +244,13 @@ type CapabilityStatus struct {
 	// +optional
 	LastTime *metav1.Time `json:"lastTime,omitempty"`
 
+	// lastHonoredTime is when the round began in which the capability was last seen to work. Whoever saw it fail later knows more.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
+	// +optional
+	LastHonoredTime *metav1.Time `json:"lastHonoredTime,omitempty"`
+
 	// recent conclusive outcomes, newest first. Equal neighbours are folded into one entry with a count; contradictions
 	// are not folded. It stands for at most 10 outcomes.
 	// +kubebuilder:validation:MaxItems=10
@@ -286,6 +298,10 @@ type CapabilityStatus struct {
 	// pairs is the comparison in progress of streams with single-shot controls. Unset where none is.
 	// +optional
 	Pairs *PairedComparison `json:"pairs,omitempty"`
+
+	// reports is what AgentPeerReports did to this capability. Unset where they did nothing.
+	// +optional
+	Reports *ReportedStatus `json:"reports,omitempty"`
 }
 
 // RecentOutcome is one remembered conclusive outcome, or several equal ones in a row.
@@ -517,6 +533,10 @@ type CardStatus struct {
 	// +optional
 	Warnings []Reason `json:"warnings,omitempty"`
 
+	// signature is what became of the card's signatures. Unset where card.verification.policy is Ignore, and until a card was read.
+	// +optional
+	Signature *CardSignature `json:"signature,omitempty"`
+
 	// claimSets are the claims seen lately, newest first, the latest 6, with what was held under each: a claim set that
 	// comes back (a canary, a rollback) takes up what it had.
 	// +kubebuilder:validation:MaxItems=6
@@ -524,6 +544,76 @@ type CardStatus struct {
 	// +optional
 	ClaimSets []ClaimSet `json:"claimSets,omitempty"`
 }
+
+// CardSignature is what verifying the card's signatures came to.
+type CardSignature struct {
+	// result is Verified: a signature by a key of card.verification stands over the card in the canonical form of A2A 1.0, section 8.4;
+	// VerifiedNonCanonical: one stands over another form of it; Invalid: the key is known and the signature does not stand;
+	// Unverifiable: no signature could be checked, as its key is not known, its algorithm not allowed, or the keys could not be read;
+	// Absent: the card has none.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Result SignatureResult `json:"result,omitempty"`
+
+	// reason says more where result is not Verified, or partial is set.
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+
+	// variant is the form of the card that the signature stands over, where result is VerifiedNonCanonical: AsServed, DefaultsDropped
+	// or EmptiesDropped.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Variant string `json:"variant,omitempty"`
+
+	// partial is true where the signed form leaves out statements that the card makes by the presence of an empty member, such as a
+	// security scheme without fields: those could be added or removed without breaking the signature; and where the signed card does
+	// not name the address that the agent is talked to at (reason SignatureOtherAddress), as with interface.urlFrom: Endpoint or a
+	// relative URL: such a card could be another agent's. Such a signature does not meet policy Require.
+	// +optional
+	Partial bool `json:"partial,omitempty"`
+
+	// keyID is the id of the key that verified, or the hash of one that is not of the safe alphabet. Unset where none did, or where
+	// the key has no id.
+	// +kubebuilder:validation:MaxLength=71
+	// +optional
+	KeyID string `json:"keyID,omitempty"`
+
+	// algorithm of the signature that verified, such as ES256.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	Algorithm string `json:"algorithm,omitempty"`
+
+	// keysDigest is a digest of what was verified with: the keys that the spec names and the URL that more are fetched from, not the set
+	// that was found there, which is fetched anew with every card. Another digest has the card verified anew.
+	// +optional
+	KeysDigest ClaimsDigest `json:"keysDigest,omitempty"`
+
+	// lastTime is when this was last found.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
+	// +optional
+	LastTime *metav1.Time `json:"lastTime,omitempty"`
+
+	// expirationTime is when a signature that stood no longer counts unless it is found again; it lasts as long as trust does.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be an RFC 3339 time in UTC"
+	// +optional
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
+}
+
+// SignatureResult is what verifying came to.
+type SignatureResult string
+
+// The results.
+const (
+	SignatureVerified             SignatureResult = "Verified"
+	SignatureVerifiedNonCanonical SignatureResult = "VerifiedNonCanonical"
+	SignatureUnverifiable         SignatureResult = "Unverifiable"
+	SignatureInvalid              SignatureResult = "Invalid"
+	SignatureAbsent               SignatureResult = "Absent"
+)
 
 // ClaimsDigest is sha256: and 64 hexadecimal digits.
 //
@@ -767,6 +857,32 @@ type EffectiveSettings struct {
 	// trust settings.
 	// +optional
 	Trust TrustPolicy `json:"trust,omitzero"`
+
+	// reports says how AgentPeerReports are weighed; those of whom stands in spec.reports.from.
+	// +optional
+	Reports EffectiveReports `json:"reports,omitzero"`
+}
+
+// EffectiveReports is how AgentPeerReports are weighed.
+type EffectiveReports struct {
+	// mode as in spec.reports.mode. Demote needs spec.reports.from; without it Probe applies.
+	// +optional
+	Mode ReportMode `json:"mode,omitempty"`
+
+	// quorum as in spec.reports.quorum.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=32
+	// +optional
+	Quorum *int32 `json:"quorum,omitempty"`
+
+	// window as in spec.reports.window, within the operator's bounds.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9.]+(h|m|s|ms))+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,9})?s)?([0-9]{1,8}([.][0-9]{1,6})?ms)?$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be from 1s to 24h, written like 15m or 1h30m"
+	// +optional
+	Window *metav1.Duration `json:"window,omitempty"`
 }
 
 // OrphanedTask is a task left behind at the agent.

@@ -65,6 +65,7 @@ type AgentPeerSpec struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != ''",message="must be an absolute http or https URL with a host, such as https://planner.example.com/agents/route"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/]*//[^/?#]*@')",message="must not carry a user name or password: put credentials into a Secret and name it in auth"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/]*//[^/?#]*%')",message="must not have a % in its host: write the host in plain letters, one beyond ASCII in its xn-- form, and an IPv6 address without a zone"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('#')",message="must not carry a fragment: remove everything from the # on"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x20\\\\x7f]')",message="must not contain spaces or control characters: percent-encode them"
 	// +kubebuilder:validation:XValidation:rule="!isURL(self) || url(self).getPort().size() == 0 || (url(self).getPort().size() <= 5 && int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535)",message="the port must be a number from 1 to 65535"
@@ -128,6 +129,15 @@ type AgentPeerSpec struct {
 	// ids. Set it where a capability is Unverified with reason TaskIdentityUnstable.
 	// +optional
 	TaskIdentity *TaskIdentity `json:"taskIdentity,omitempty"`
+
+	// reports says what AgentPeerReports, in which orchestrators tell what they saw of this agent in real traffic, do. Unset: the
+	// operator's default, mode Probe unless configured otherwise.
+	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Demote' || has(self.from)",message="mode Demote needs from: name the ServiceAccounts whose reports may demote",fieldPath=".from"
+	// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.quorum) || self.quorum <= size(self.from)",message="quorum must not exceed the number of ServiceAccounts in from: lower quorum or name more",fieldPath=".quorum"
+	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Demote' || !has(self.from) || has(self.quorum) || size(self.from) > 1",message="quorum is 2 if unset and from names one ServiceAccount: set quorum: 1, so that this one alone can demote, or name more",fieldPath=".quorum"
+	// +kubebuilder:validation:XValidation:rule="!has(self.from) || self.from.all(a, self.from.exists_one(b, a == b))",message="name each ServiceAccount once",fieldPath=".from"
+	// +optional
+	Reports ReportPolicy `json:"reports,omitzero"`
 
 	// suspend stops all probing when true, a running round included. The verdicts stay until they expire. Default false.
 	// +optional

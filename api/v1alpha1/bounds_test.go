@@ -34,17 +34,31 @@ func TestTheBoundsInGoAreThoseOfTheSchema(t *testing.T) {
 		"status.target":                             v1alpha1.MaxTargetLength,
 		"status.card.interface.url":                 v1alpha1.MaxTargetLength,
 	} {
-		if got := bound(t, path); got != want {
+		if got := bound(t, agentPeers, path); got != want {
 			t.Errorf("the schema bounds %s at %d, Go at %d", path, got, want)
+		}
+	}
+	for path, want := range map[string]int64{
+		"spec.target":                   v1alpha1.MaxTargetLength,
+		"spec.divergences":              v1alpha1.MaxReportedDivergences,
+		"spec.divergences.*.reason":     v1alpha1.MaxReasonLength,
+		"spec.divergences.*.taskID":     v1alpha1.MaxReportedTaskID,
+		"spec.divergences.*.observed":   v1alpha1.MaxObserved,
+		"spec.divergences.*.observed.*": v1alpha1.MaxObservedLength,
+	} {
+		if got := bound(t, agentPeerReports, path); got != want {
+			t.Errorf("the schema of reports bounds %s at %d, Go at %d", path, got, want)
 		}
 	}
 }
 
 // TestEveryTextListAndMapIsBounded keeps rules cheap and objects small.
 func TestEveryTextListAndMapIsBounded(t *testing.T) {
-	schema := crd(t).Spec.Versions[0].Schema.OpenAPIV3Schema
-	for _, top := range []string{"spec", "status"} {
-		unbounded(t, schema.Properties[top], top)
+	for _, k := range kinds {
+		schema := crd(t, k).Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, top := range []string{"spec", "status"} {
+			unbounded(t, schema.Properties[top], top)
+		}
 	}
 }
 
@@ -74,9 +88,9 @@ func unbounded(t *testing.T, s apiextensionsv1.JSONSchemaProps, at string) {
 }
 
 // bound is the upper bound that the schema sets at a path.
-func bound(t *testing.T, path string) int64 {
+func bound(t *testing.T, k kind, path string) int64 {
 	t.Helper()
-	s := *crd(t).Spec.Versions[0].Schema.OpenAPIV3Schema
+	s := *crd(t, k).Spec.Versions[0].Schema.OpenAPIV3Schema
 	for _, word := range strings.Split(path, ".") {
 		if word == "*" {
 			s = *s.Items.Schema

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Condition types. Ready, Reachable, CardValid, Trusted and RequirementsMet are always present; Reconciling and Stalled
+// Condition types. Ready, Reachable, CardValid, SignatureVerified, Trusted and RequirementsMet are always present; Reconciling and Stalled
 // only while True, and never both. All are output only.
 const (
 	// ConditionReady is True where the spec was accepted and its references resolve. An agent that is unreachable or lies,
@@ -10,6 +10,9 @@ const (
 	ConditionReachable = "Reachable"
 	// ConditionCardValid is True where a card was read and an interface of it can be used.
 	ConditionCardValid = "CardValid"
+	// ConditionSignatureVerified is True where a signature by a key of card.verification stands over the card, False where one is
+	// absent or does not, Unknown where none is asked for or none could be checked.
+	ConditionSignatureVerified = "SignatureVerified"
 	// ConditionTrusted is False if any declared or required capability is Demoted, True if all of them are Trusted, else
 	// Unknown. Capabilities without a fixture do not count.
 	ConditionTrusted = "Trusted"
@@ -43,6 +46,19 @@ const (
 	ReasonCABundleInvalid = "CABundleInvalid"
 	// ReasonCredentialInvalid: the Secret's value cannot be sent in a header.
 	ReasonCredentialInvalid = "CredentialInvalid"
+	// ReasonOriginNotListed: the Secret's or ServiceAccount's annotation AllowedOriginsAnnotation does not name where it would go, or
+	// AllowedCAsAnnotation beside it not who would vouch for that.
+	ReasonOriginNotListed = "OriginNotListed"
+	// ReasonServiceAccountNotFound: the ServiceAccount that the spec names does not exist yet.
+	ReasonServiceAccountNotFound = "ServiceAccountNotFound"
+	// ReasonServiceAccountNotAllowed: the ServiceAccount lacks the label SendToPeersLabel, so its tokens may not be sent.
+	ReasonServiceAccountNotAllowed = "ServiceAccountNotAllowed"
+	// ReasonServiceAccountTokensDisabled: the operator's configuration names no audience for tokens of ServiceAccounts.
+	ReasonServiceAccountTokensDisabled = "ServiceAccountTokensDisabled"
+	// ReasonVerificationKeysNotFound: an object of card.verification.keys, or the key in it, does not exist yet.
+	ReasonVerificationKeysNotFound = "VerificationKeysNotFound"
+	// ReasonVerificationKeysInvalid: an object of card.verification.keys holds no public key that can be used.
+	ReasonVerificationKeysInvalid = "VerificationKeysInvalid"
 	// ReasonInvalidSpec: the spec passed admission and cannot be used all the same.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonWaitingForReference: Reconciling, because a reference is missing that may still come.
@@ -73,4 +89,26 @@ const (
 	ReasonRequirementNotMet = "RequirementNotMet"
 	// ReasonRequirementUnverified: a capability of spec.requiredCapabilities is not verified, or no longer.
 	ReasonRequirementUnverified = "RequirementUnverified"
+)
+
+// ConditionAccepted is the one condition of AgentPeerReports: True where the report is weighed.
+const ConditionAccepted = "Accepted"
+
+// Reasons of Accepted.
+const (
+	// ReasonReportWeighed: it counts as spec.reports of the AgentPeer says.
+	ReasonReportWeighed = "Weighed"
+	// ReasonReportsIgnored: spec.reports.mode of the AgentPeer is Ignore.
+	ReasonReportsIgnored = "ReportsIgnored"
+	// ReasonReporterNotListed: spec.reports.from of the AgentPeer does not list the reporter.
+	ReasonReporterNotListed = "ReporterNotListed"
+	// ReasonReportPolicyMissing: the admission policy that proves reporters, or its binding, is not there or does not deny: nobody's
+	// name can be believed.
+	ReasonReportPolicyMissing = "ReportPolicyMissing"
+	// ReasonReportOfOtherTarget: the AgentPeer has another target, or is another object of the same name.
+	ReasonReportOfOtherTarget = "ReportOfOtherTarget"
+	// ReasonPeerNotFound: there is no such AgentPeer in this namespace. The report is deleted soon.
+	ReasonPeerNotFound = "PeerNotFound"
+	// ReasonReportExpired: the report is too old to count.
+	ReasonReportExpired = "ReportExpired"
 )

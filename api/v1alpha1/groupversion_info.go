@@ -18,7 +18,7 @@ var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 var AddToScheme = schemeBuilder.AddToScheme
 
 func addKnownTypes(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &AgentPeer{}, &AgentPeerList{})
+	s.AddKnownTypes(GroupVersion, &AgentPeer{}, &AgentPeerList{}, &AgentPeerReport{}, &AgentPeerReportList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -28,6 +28,59 @@ import (
 	"github.com/agentpeer/agentpeer/test/apiserver"
 )
 
+// A kind is one that this package defines.
+type kind struct {
+	resource string
+	// wholes are the examples that set every field between them.
+	wholes []string
+	// neighbour makes a good object that must be seen whatever else is stored.
+	neighbour func(t *testing.T, namespace string) *unstructured.Unstructured
+	empty     func() client.Object
+	list      func() client.ObjectList
+	// count tells how many of a list are neighbours.
+	count func(client.ObjectList) int
+}
+
+var (
+	agentPeers = kind{
+		resource: "agentpeers",
+		wholes: []string{
+			"full.yaml", "service.yaml", "auth-header.yaml", "auth-query.yaml", "auth-basic.yaml", "auth-oauth2.yaml", "auth-serviceaccount.yaml",
+		},
+		neighbour: func(t *testing.T, namespace string) *unstructured.Unstructured {
+			return peer(t, namespace, `{url: "https://neighbour.example"}`)
+		},
+		empty: func() client.Object { return &v1alpha1.AgentPeer{} },
+		list:  func() client.ObjectList { return &v1alpha1.AgentPeerList{} },
+		count: func(l client.ObjectList) (n int) {
+			for _, p := range l.(*v1alpha1.AgentPeerList).Items {
+				if p.Spec.URL == "https://neighbour.example" {
+					n++
+				}
+			}
+			return n
+		},
+	}
+	agentPeerReports = kind{
+		resource: "agentpeerreports",
+		wholes:   []string{"report.yaml"},
+		neighbour: func(t *testing.T, namespace string) *unstructured.Unstructured {
+			return report(t, namespace, `{target: "https://neighbour.example"}`)
+		},
+		empty: func() client.Object { return &v1alpha1.AgentPeerReport{} },
+		list:  func() client.ObjectList { return &v1alpha1.AgentPeerReportList{} },
+		count: func(l client.ObjectList) (n int) {
+			for _, r := range l.(*v1alpha1.AgentPeerReportList).Items {
+				if r.Spec.Target == "https://neighbour.example" {
+					n++
+				}
+			}
+			return n
+		},
+	}
+	kinds = []kind{agentPeers, agentPeerReports}
+)
+
 // wrong lists JSON that stands where something else belongs: other types, and numbers that Go's integers cannot hold.
 var wrong = []string{
 	`null`, `true`, `1`, `-1`, `1.5`, `5.0`, `1e3`, `2147483648`, `9223372036854775808`, `-1e19`, `1e400`,
@@ -65,18 +118,24 @@ func wrongFor(value any) []string {
 // TestNoMalformedFieldStopsItsNeighbours puts each wrong value into each field in turn. Either the API server refuses it,
 // or Go can decode what was stored; and at the end a list and an informer still see a neighbour.
 func TestNoMalformedFieldStopsItsNeighbours(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.resource, k.breakEveryField)
+	}
+}
+
+func (k kind) breakEveryField(t *testing.T) {
 	server := apiserver.For(t)
 	namespace := server.Namespace(t)
 	const neighbours = 3
 	for range neighbours {
-		if err := server.Client.Create(t.Context(), peer(t, namespace, `{url: "https://neighbour.example"}`)); err != nil {
+		if err := server.Client.Create(t.Context(), k.neighbour(t, namespace)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := breaker{server: server, raw: rawClient(t, server), namespace: namespace}
+	b := breaker{kind: k, server: server, raw: rawClient(t, server), namespace: namespace}
 	t.Run("fields", func(t *testing.T) { // ends when all of them have
 		done := map[string]bool{}
-		for _, file := range []string{"full.yaml", "service.yaml"} {
+		for _, file := range k.wholes {
 			whole := read(t, file)
 			for path, value := range places(whole.Object["spec"], "spec") {
 				if !done[generic(path)] {
@@ -91,20 +150,21 @@ func TestNoMalformedFieldStopsItsNeighbours(t *testing.T) {
 	})
 	t.Logf("%d values refused, %d stored and decoded", b.refused.Load(), b.stored.Load())
 
-	var list v1alpha1.AgentPeerList
-	if err := server.Client.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+	list := k.list()
+	if err := server.Client.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 		t.Fatalf("listing all that was stored: %v", err)
 	}
-	if got := count(list.Items); got != neighbours {
+	if got := k.count(list); got != neighbours {
 		t.Errorf("the list shows %d neighbours, want %d", got, neighbours)
 	}
-	if got := count(watched(t, server, namespace)); got != neighbours {
+	if got := k.count(watched(t, server, namespace, k.list())); got != neighbours {
 		t.Errorf("the informer shows %d neighbours, want %d", got, neighbours)
 	}
 }
 
 // breaker puts wrong values into objects and counts what became of them.
 type breaker struct {
+	kind            kind
 	server          *apiserver.Server
 	raw             *rest.RESTClient
 	namespace       string
@@ -117,7 +177,7 @@ func (b *breaker) breakSpec(t *testing.T, whole *unstructured.Unstructured, path
 			delete(o, "status")
 			o["metadata"] = map[string]any{"generateName": "broken-", "namespace": b.namespace}
 		})
-		b.judge(t, path, value, b.raw.Post().Namespace(b.namespace).Resource("agentpeers").Body(body).Do(t.Context()))
+		b.judge(t, path, value, b.raw.Post().Namespace(b.namespace).Resource(b.kind.resource).Body(body).Do(t.Context()))
 	}
 }
 
@@ -127,7 +187,7 @@ func (b *breaker) breakStatus(t *testing.T, whole *unstructured.Unstructured, pa
 		body := broken(t, whole.Object, path, value, func(o map[string]any) {
 			o["metadata"] = map[string]any{"name": host.GetName(), "namespace": b.namespace, "resourceVersion": host.GetResourceVersion()}
 		})
-		request := b.raw.Put().Namespace(b.namespace).Resource("agentpeers").Name(host.GetName()).SubResource("status")
+		request := b.raw.Put().Namespace(b.namespace).Resource(b.kind.resource).Name(host.GetName()).SubResource("status")
 		if !b.judge(t, path, value, request.Body(body).Do(t.Context())) {
 			continue
 		}
@@ -150,8 +210,7 @@ func (b *breaker) judge(t *testing.T, path, value string, result rest.Result) bo
 		return false
 	}
 	b.stored.Add(1)
-	var decoded v1alpha1.AgentPeer
-	if err := json.Unmarshal(body, &decoded); err != nil {
+	if err := json.Unmarshal(body, b.kind.empty()); err != nil {
 		t.Errorf("%s = %s was stored, and Go cannot decode it: %v", path, value, err)
 	}
 	return true
@@ -159,20 +218,22 @@ func (b *breaker) judge(t *testing.T, path, value string, result rest.Result) bo
 
 // TestTheWholeExamplesSetEveryField keeps the test above honest: a field that no example sets is not broken by it.
 func TestTheWholeExamplesSetEveryField(t *testing.T) {
-	set := map[string]bool{}
-	for _, file := range []string{"full.yaml", "service.yaml"} {
-		u := read(t, file)
-		for _, top := range []string{"spec", "status"} {
-			for path := range places(u.Object[top], top) {
-				set[generic(path)] = true
+	for _, k := range kinds {
+		set := map[string]bool{}
+		for _, file := range k.wholes {
+			u := read(t, file)
+			for _, top := range []string{"spec", "status"} {
+				for path := range places(u.Object[top], top) {
+					set[generic(path)] = true
+				}
 			}
 		}
-	}
-	schema := crd(t).Spec.Versions[0].Schema.OpenAPIV3Schema
-	for _, top := range []string{"spec", "status"} {
-		for path := range explanations(schema.Properties[top], top) {
-			if !set[generic(path)] {
-				t.Errorf("no example in testdata sets %s", path)
+		schema := crd(t, k).Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, top := range []string{"spec", "status"} {
+			for path := range explanations(schema.Properties[top], top) {
+				if !set[generic(path)] {
+					t.Errorf("no example in testdata sets %s of %s", path, k.resource)
+				}
 			}
 		}
 	}
@@ -181,7 +242,7 @@ func TestTheWholeExamplesSetEveryField(t *testing.T) {
 func TestTheWholeExamplesAreAccepted(t *testing.T) {
 	server := apiserver.For(t)
 	namespace := server.Namespace(t)
-	for _, file := range []string{"full.yaml", "service.yaml"} {
+	for _, file := range slices.Concat(agentPeers.wholes, agentPeerReports.wholes) {
 		t.Run(file, func(t *testing.T) {
 			whole := read(t, file)
 			host := bare(t, server, namespace, whole)
@@ -210,28 +271,18 @@ func bare(t *testing.T, server *apiserver.Server, namespace string, whole *unstr
 }
 
 // watched is what an informer of typed objects sees once it has synchronised.
-func watched(t *testing.T, server *apiserver.Server, namespace string) []v1alpha1.AgentPeer {
+func watched(t *testing.T, server *apiserver.Server, namespace string, list client.ObjectList) client.ObjectList {
 	t.Helper()
 	informers, err := cache.New(server.Config, cache.Options{
 		Scheme: server.Scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = informers.Start(t.Context()) }() // ends with the test
-	var list v1alpha1.AgentPeerList
-	if err := informers.List(t.Context(), &list); err != nil { // starts the informer and waits for it
+	go func() { _ = informers.Start(t.Context()) }()          // ends with the test
+	if err := informers.List(t.Context(), list); err != nil { // starts the informer and waits for it
 		t.Fatalf("watching all that was stored: %v", err)
 	}
-	return list.Items
-}
-
-func count(peers []v1alpha1.AgentPeer) (neighbours int) {
-	for _, p := range peers {
-		if p.Spec.URL == "https://neighbour.example" {
-			neighbours++
-		}
-	}
-	return neighbours
+	return list
 }
 
 // rawClient sends bytes as they are, which no client of Go values would.
@@ -262,9 +313,9 @@ func read(t *testing.T, file string) *unstructured.Unstructured {
 	return u
 }
 
-func crd(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+func crd(t *testing.T, k kind) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(apiserver.Root(), "config", "crd", "bases", "trust.agentpeer.dev_agentpeers.yaml"))
+	content, err := os.ReadFile(filepath.Join(apiserver.Root(), "config", "crd", "bases", "trust.agentpeer.dev_"+k.resource+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

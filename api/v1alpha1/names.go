@@ -12,6 +12,19 @@ const (
 	SendToPeersLabel = "trust.agentpeer.dev/send-to-peers"
 	// SendToPeersValue is the one value of SendToPeersLabel that allows.
 	SendToPeersValue = "true"
+	// AllowedOriginsAnnotation on a Secret or ServiceAccount with SendToPeersLabel names the origins that its credential may go to,
+	// comma-separated: scheme://host[:port]. Without it any AgentPeer of the namespace may send it to its own address.
+	AllowedOriginsAnnotation = "trust.agentpeer.dev/allowed-origins"
+	// AllowedCAsAnnotation on a Secret or ServiceAccount with AllowedOriginsAnnotation names the objects that tls.caRef may take more
+	// authorities from where its credential goes along, comma-separated: ConfigMap/NAME or Secret/NAME. Whoever writes an authority
+	// decides who passes for a listed origin, so without it only the system's count.
+	AllowedCAsAnnotation = "trust.agentpeer.dev/allowed-cas"
+
+	// ReportPolicyName is the ValidatingAdmissionPolicy, and its binding, that hold spec.reporter of an AgentPeerReport to the
+	// authenticated user, as config/admission ships them (kustomize puts its prefix before it).
+	ReportPolicyName = "report-identity"
+	// CardAudience is the audience of the ServiceAccount tokens that open the reconciled card.
+	CardAudience = "agentpeer"
 )
 
 // Bounds of status that its writer must keep. The schema refuses what is longer.
@@ -36,4 +49,10 @@ const (
 	MaxTargetLength       = 2048
 	MaxReasonLength       = 64
 	MaxCapabilityNames    = 16
+)
+
+// Bounds of reports that their writer must keep.
+const (
+	MaxReportedDivergences = 8
+	MaxReportedTaskID      = 128
 )

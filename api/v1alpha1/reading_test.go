@@ -172,18 +172,20 @@ func TestReadersCanSelectByTheDecision(t *testing.T) {
 
 // TestAnExplanationExistsForEveryField reads the CRD as kubectl explain does: each field is explained, and begins with its name.
 func TestAnExplanationExistsForEveryField(t *testing.T) {
-	schema := crd(t).Spec.Versions[0].Schema.OpenAPIV3Schema
-	for _, top := range []string{"spec", "status"} {
-		for path, text := range explanations(schema.Properties[top], top) {
-			name := path[strings.LastIndex(path, ".")+1:]
-			if strings.HasPrefix(path, "status.conditions.*") {
-				continue // Kubernetes' own
-			}
-			if text != "" && !strings.HasPrefix(text, name+" ") && !strings.HasPrefix(text, name+":") {
-				t.Errorf("%s is explained by %.60q, want it to begin with %q", path, text, name)
-			}
-			if text == "" {
-				t.Errorf("%s is not explained", path)
+	for _, k := range kinds {
+		schema := crd(t, k).Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, top := range []string{"spec", "status"} {
+			for path, text := range explanations(schema.Properties[top], top) {
+				name := path[strings.LastIndex(path, ".")+1:]
+				if strings.HasPrefix(path, "status.conditions.*") {
+					continue // Kubernetes' own
+				}
+				if text != "" && !strings.HasPrefix(text, name+" ") && !strings.HasPrefix(text, name+":") {
+					t.Errorf("%s of %s is explained by %.60q, want it to begin with %q", path, k.resource, text, name)
+				}
+				if text == "" {
+					t.Errorf("%s of %s is not explained", path, k.resource)
+				}
 			}
 		}
 	}
@@ -221,6 +223,9 @@ func TestKubectlExplainAnswers(t *testing.T) {
 		"agentpeer.spec.auth":                       "DESCRIPTION",
 		"agentpeer.status.decision.path":            "SingleShot",
 		"agentpeer.status.capabilities.recent.time": "contradiction",
+		"agentpeer.spec.reports.mode":               "Demote",
+		"agentpeerreport":                           "what one orchestrator pod saw",
+		"agentpeerreport.spec.divergences.basis":    "a MUST is broken",
 	} {
 		if got := server.Kubectl(t, "", "explain", field); !strings.Contains(got, want) {
 			t.Errorf("kubectl explain %s does not say %q:\n%s", field, want, got)
@@ -229,29 +234,35 @@ func TestKubectlExplainAnswers(t *testing.T) {
 }
 
 func TestGoAndTheAPIServerAgreeOnEveryField(t *testing.T) {
-	for _, file := range []string{"full.yaml", "service.yaml"} {
-		whole := read(t, file)
-		raw, err := json.Marshal(whole.Object)
-		if err != nil {
-			t.Fatal(err)
+	for _, k := range kinds {
+		for _, file := range k.wholes {
+			k.agree(t, file)
 		}
-		var typed v1alpha1.AgentPeer
-		if err := json.Unmarshal(raw, &typed); err != nil {
-			t.Fatalf("decoding %s: %v", file, err)
-		}
-		if raw, err = json.Marshal(&typed); err != nil {
-			t.Fatal(err)
-		}
-		var back map[string]any
-		if err := json.Unmarshal(raw, &back); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(places(whole.Object["spec"], "spec"), places(back["spec"], "spec"), durations); diff != "" {
-			t.Errorf("%s lost something of its spec on the way through Go (-before +after):\n%s", file, diff)
-		}
-		if diff := cmp.Diff(places(whole.Object["status"], "status"), places(back["status"], "status"), durations); diff != "" && whole.Object["status"] != nil {
-			t.Errorf("%s lost something of its status on the way through Go (-before +after):\n%s", file, diff)
-		}
+	}
+}
+
+func (k kind) agree(t *testing.T, file string) {
+	whole := read(t, file)
+	raw, err := json.Marshal(whole.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := k.empty()
+	if err := json.Unmarshal(raw, typed); err != nil {
+		t.Fatalf("decoding %s: %v", file, err)
+	}
+	if raw, err = json.Marshal(typed); err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]any
+	if err := json.Unmarshal(raw, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(places(whole.Object["spec"], "spec"), places(back["spec"], "spec"), durations); diff != "" {
+		t.Errorf("%s lost something of its spec on the way through Go (-before +after):\n%s", file, diff)
+	}
+	if diff := cmp.Diff(places(whole.Object["status"], "status"), places(back["status"], "status"), durations); diff != "" && whole.Object["status"] != nil {
+		t.Errorf("%s lost something of its status on the way through Go (-before +after):\n%s", file, diff)
 	}
 }
 

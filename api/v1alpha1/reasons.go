@@ -83,6 +83,14 @@ const (
 	ReasonAuthenticationRequired = "AuthenticationRequired"
 	// ReasonPermissionDenied: 402 or 403.
 	ReasonPermissionDenied = "PermissionDenied"
+	// ReasonCredentialsRejected: 401 or 403 although credentials were sent, by the agent or by the token endpoint.
+	ReasonCredentialsRejected = "CredentialsRejected"
+	// ReasonTokenUnavailable: the token endpoint gave no access token.
+	ReasonTokenUnavailable = "TokenUnavailable"
+	// ReasonPlaintextNotAllowed: the URL is http, which the operator's configuration does not allow for this host.
+	ReasonPlaintextNotAllowed = "PlaintextNotAllowed"
+	// ReasonTooManyConnections: as many connections to one address, or bytes of answers, as the operator allows are in flight already.
+	ReasonTooManyConnections = "TooManyConnections"
 	// ReasonEndpointNotFound: 404, 405 or a page for browsers.
 	ReasonEndpointNotFound = "EndpointNotFound"
 	// ReasonEndpointRedirects: the endpoint answered with a redirect, which is not followed blindly.
@@ -179,6 +187,12 @@ const (
 	ReasonRequirementsMet = "RequirementsMet"
 	// ReasonTargetChanged: the AgentPeer names another agent now; everything is earned again.
 	ReasonTargetChanged = "TargetChanged"
+	// ReasonReportedByOrchestrators: as many orchestrators as the quorum asks for reported contradictions, and no clean round has answered yet.
+	ReasonReportedByOrchestrators = "ReportedByOrchestrators"
+	// ReasonProbesAndReportsDisagree: such reports came again within a day of a clean round that had answered them.
+	ReasonProbesAndReportsDisagree = "ProbesAndReportsDisagree"
+	// ReasonReportsUnanswered: no round could confirm or lift within a day what orchestrators had reported; it is no longer held.
+	ReasonReportsUnanswered = "ReportsUnanswered"
 	// ReasonFleetInconclusive: most peers at once could not be judged, which looks like our own trouble; nothing was counted.
 	ReasonFleetInconclusive = "FleetInconclusive"
 	// ReasonFleetContradiction: many peers at once showed the same contradiction, which looks like our own trouble; nothing was counted.
@@ -187,6 +201,36 @@ const (
 	ReasonNothingDeclared = "NothingDeclared"
 	// ReasonNotDeclared: the card does not declare the capability; no penalty, no trust.
 	ReasonNotDeclared = "NotDeclared"
+)
+
+// Reasons of signatures, of the condition SignatureVerified and of the decision under policy Require.
+const (
+	// ReasonSignatureVerified: a signature stands over the card in its canonical form.
+	ReasonSignatureVerified = "SignatureVerified"
+	// ReasonSignatureNonCanonical: a signature stands over another form of the card.
+	ReasonSignatureNonCanonical = "SignatureNonCanonical"
+	// ReasonSignaturePartial: the form that the signature stands over leaves out statements of the card.
+	ReasonSignaturePartial = "SignaturePartial"
+	// ReasonSignatureOtherAddress: the card that the signature stands over does not name the address that the agent is talked to at.
+	ReasonSignatureOtherAddress = "SignatureOtherAddress"
+	// ReasonSignatureInvalid: the key is known, and the signature does not stand.
+	ReasonSignatureInvalid = "SignatureInvalid"
+	// ReasonSignatureAbsent: the card has no signature.
+	ReasonSignatureAbsent = "SignatureAbsent"
+	// ReasonSignatureMalformed: no signature of the card can be read.
+	ReasonSignatureMalformed = "SignatureMalformed"
+	// ReasonSignatureKeyUnknown: no signature of the card is by a key of card.verification.
+	ReasonSignatureKeyUnknown = "SignatureKeyUnknown"
+	// ReasonSignatureAlgorithmNotAllowed: the signature's algorithm is none of those that are allowed.
+	ReasonSignatureAlgorithmNotAllowed = "SignatureAlgorithmNotAllowed"
+	// ReasonSignatureKeysUnavailable: the JWK set of jwksURL could not be read.
+	ReasonSignatureKeysUnavailable = "SignatureKeysUnavailable"
+	// ReasonSignatureExpired: a signature stood, and was not found again in time.
+	ReasonSignatureExpired = "SignatureExpired"
+	// ReasonSignatureUnchecked: no card was read since the policy or the keys were set.
+	ReasonSignatureUnchecked = "SignatureUnchecked"
+	// ReasonSignatureIgnored: card.verification.policy is Ignore.
+	ReasonSignatureIgnored = "SignatureIgnored"
 )
 
 // Warnings of capabilities: findings that cost no trust.
@@ -251,6 +295,8 @@ const (
 	WarningHistoryNotOmitted = "HistoryNotOmitted"
 	// WarningImmediateSendWaited: a send that was to return at once came late with the end of its task, in 0.x or as an ordinary message did.
 	WarningImmediateSendWaited = "ImmediateSendWaited"
+	// WarningProbedUnmarked: what is held was seen in a round without the probe mark, so the agent could not tell it from a user.
+	WarningProbedUnmarked = "ProbedUnmarked"
 	// WarningStreamEndedWithError: an error came as the last event after a proper end.
 	WarningStreamEndedWithError = "StreamEndedWithError"
 )
@@ -293,7 +339,7 @@ const (
 	WarningModesMalformed = "ModesMalformed"
 	// WarningMixedGenerations: the card has members of 0.x and of 1.0.
 	WarningMixedGenerations = "MixedGenerations"
-	// WarningDuplicateMembers: a member is named twice; the last one counts.
+	// WarningDuplicateMembers: a member is named twice; the last one counts, and no capability that is said to be and not to be.
 	WarningDuplicateMembers = "DuplicateMembers"
 	// WarningByteOrderMark: a byte order mark stands before the JSON.
 	WarningByteOrderMark = "ByteOrderMark"

@@ -87,6 +87,43 @@ func (t *ObservedTask) Due(now time.Time, d Deadlines) (Advice, error) {
 	return pollPast(inState >= d.Wait), nil
 }
 
+// DueAt is when Due first asks for more than another look if no state is seen before: AbortOrDowngrade or CancelOrReissue. Zero: never, since
+// the entry is closed, the task waits for us, or we asked for a long one.
+func (t *ObservedTask) DueAt(d Deadlines) time.Time {
+	d = d.filled()
+	at := t.HardAt(d)
+	if at.IsZero() || !t.Promise {
+		return at
+	}
+	promised := time.Time{}
+	switch {
+	case t.State() == Working:
+		promised = t.FirstSeen.Add(t.history[len(t.history)-1].At + d.Wait)
+	case d.Estimated > 0:
+		promised = t.takenUp().Add(d.Estimated)
+	}
+	if !promised.IsZero() && promised.Before(at) {
+		return promised
+	}
+	return at
+}
+
+// HardAt is when the hard deadline falls; zero if it does not.
+func (t *ObservedTask) HardAt(d Deadlines) time.Time {
+	if t.Entry().Terminal() || t.State().Interrupted() || t.Long || t.FirstSeen.IsZero() {
+		return time.Time{}
+	}
+	return t.takenUp().Add(d.filled().Hard)
+}
+
+// takenUp is since when the peer has had the task at a stretch.
+func (t *ObservedTask) takenUp() time.Time {
+	if t.activeSince.IsZero() {
+		return t.FirstSeen
+	}
+	return t.activeSince
+}
+
 func pollPast(late bool) Advice {
 	if late {
 		return PollTask

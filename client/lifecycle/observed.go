@@ -31,13 +31,14 @@ type ObservedTask struct {
 	divergence  error     // what closed the entry, if that was not a state
 	messaged    bool      // a Message closed the entry
 	after       aftermath
+	stamp       time.Time // the newest time that the peer itself gave a state
 }
 
 // Transition is one change of state.
 type Transition struct {
-	State State
-	// At is the offset from FirstSeen; never less than that of the transition before.
-	At time.Duration
+	State State `json:"state"`
+	// At is the offset from FirstSeen; never less than that of the transition before. In JSON it is a number of nanoseconds.
+	At time.Duration `json:"at"`
 }
 
 // String is the form that evidence has in status: "working@12ms".

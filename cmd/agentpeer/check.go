@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,9 +42,9 @@ type checkFlags struct {
 	version   string
 	urlFrom   string
 	cidrs     []string
+	httpHosts []string
 	origins   []string
-	tokenFile string
-	caFile    string
+	identity  identityFlags
 
 	callbackListen, callbackURL string
 	// given tells whether a flag stands on the command line.
@@ -86,9 +87,9 @@ does not count.`,
 	fl.StringVar(&f.version, "protocol-version", "", "use only interfaces of this protocol version, such as 1.0")
 	fl.StringVar(&f.urlFrom, "url-from", "Card", "where the endpoint is taken from: Card, or Endpoint for cards that name an address only the agent knows")
 	fl.StringSliceVar(&f.cidrs, "allow-cidrs", nil, "private or loopback ranges that other addresses named by the card may be in, such as 10.0.0.0/8")
+	fl.StringSliceVar(&f.httpHosts, "allow-http-hosts", nil, "hosts that such other addresses may be asked at by http, names below them included, such as localhost")
 	fl.StringSliceVar(&f.origins, "allow-origins", nil, "other origins that the card's interfaces may use, such as https://api.example.com")
-	fl.StringVar(&f.tokenFile, "bearer-token-file", "", "file with a bearer token to send to the URL's origin; - reads standard input")
-	fl.StringVar(&f.caFile, "ca-file", "", "file with certificates in PEM to trust besides the system's")
+	f.identity.bind(fl)
 	fl.StringVar(&f.callbackListen, "callback-listen", "", "address to take webhooks on (default: any port of loopback for an agent on loopback, else none)")
 	fl.StringVar(&f.callbackURL, "callback-url", "", "URL under which the agent reaches --callback-listen")
 	return cmd
@@ -96,12 +97,12 @@ does not count.`,
 
 func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
 	f.given = cmd.Flags().Changed
-	target, policy, err := f.target(rawURL, cmd.InOrStdin())
+	target, egress, policy, err := f.target(rawURL, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
 	var seen witness
-	env := probe.Env{UserAgent: "agentpeer-check/" + version}
+	env := probe.Env{Egress: egress, Tokens: wire.NewTokens(), UserAgent: "agentpeer-check/" + version}
 	if f.verbose {
 		seen.start = time.Now()
 		env.Trace = newTracer(cmd.ErrOrStderr(), &seen).print
@@ -151,37 +152,41 @@ func (f *checkFlags) check(cmd *cobra.Command, rawURL string) error {
 }
 
 // target yields whom to ask and how strictly to judge. Its errors say what to write instead.
-func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Policy, error) {
+func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, *probe.Egress, trust.Policy, error) {
 	var none probe.Target
 	if f.rounds < 1 || f.rounds > 100 {
-		return none, trust.Policy{}, fmt.Errorf("--rounds is %d, want 1 to 100", f.rounds)
+		return none, nil, trust.Policy{}, fmt.Errorf("--rounds is %d, want 1 to 100", f.rounds)
 	}
 	if f.interval < 0 {
-		return none, trust.Policy{}, fmt.Errorf("--interval is %s, want 0s or more", f.interval)
+		return none, nil, trust.Policy{}, fmt.Errorf("--interval is %s, want 0s or more", f.interval)
 	}
 	if f.wait < 0 || f.wait > time.Hour || f.wait == 0 && f.given("wait-deadline") {
-		return none, trust.Policy{}, fmt.Errorf("--wait-deadline is %s, want more than 0s and at most 1h", f.wait)
+		return none, nil, trust.Policy{}, fmt.Errorf("--wait-deadline is %s, want more than 0s and at most 1h", f.wait)
 	}
 	if f.output != "table" && f.output != "json" {
-		return none, trust.Policy{}, fmt.Errorf("--output is %q, want table or json", f.output)
+		return none, nil, trust.Policy{}, fmt.Errorf("--output is %q, want table or json", f.output)
 	}
-	if f.probes == "-" && f.tokenFile == "-" {
-		return none, trust.Policy{}, errors.New("--probes and --bearer-token-file both read standard input: put one into a file")
+	readers := f.identity.standardInput()
+	if f.probes == "-" {
+		readers = append(readers, "--probes")
+	}
+	if slices.Sort(readers); len(readers) > 1 {
+		return none, nil, trust.Policy{}, fmt.Errorf("%s both read standard input: put one into a file", strings.Join(readers, " and "))
 	}
 	u, err := parseURL(rawURL)
 	if err != nil {
-		return none, trust.Policy{}, err
+		return none, nil, trust.Policy{}, err
 	}
 	t := probe.Target{Key: u.String(), ID: u.String(), URL: u, AllowHosts: []string{hostPort(u)}}
 
 	var probes probesFile
 	if f.probes != "" {
 		if probes, err = readProbes(f.probes, in); err != nil {
-			return none, trust.Policy{}, err
+			return none, nil, trust.Policy{}, err
 		}
 	}
 	if f.message == "" && f.given("message") {
-		return none, trust.Policy{}, errors.New("--message is empty: give it a text, or leave the flag out for \"ping\"")
+		return none, nil, trust.Policy{}, errors.New("--message is empty: give it a text, or leave the flag out for \"ping\"")
 	}
 	if f.message != "" {
 		probes.Message = &v1alpha1.Message{Parts: []v1alpha1.Part{{Text: f.message}}}
@@ -196,13 +201,13 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	}
 
 	if f.cardPath != "" && (!strings.HasPrefix(f.cardPath, "/") || strings.HasPrefix(f.cardPath, "//")) {
-		return none, trust.Policy{}, fmt.Errorf("--card-path is %q, want a path that starts with one /, such as /v1/card", f.cardPath)
+		return none, nil, trust.Policy{}, fmt.Errorf("--card-path is %q, want a path that starts with one /, such as /v1/card", f.cardPath)
 	}
 	if f.version != "" && !protocolVersion.MatchString(f.version) {
-		return none, trust.Policy{}, fmt.Errorf("--protocol-version is %q, want a version such as 1.0 or 0.3", f.version)
+		return none, nil, trust.Policy{}, fmt.Errorf("--protocol-version is %q, want a version such as 1.0 or 0.3", f.version)
 	}
 	if f.binding != "" && !card.Binding(f.binding) {
-		return none, trust.Policy{}, fmt.Errorf("--binding is %q, want JSONRPC, HTTP+JSON or GRPC", f.binding)
+		return none, nil, trust.Policy{}, fmt.Errorf("--binding is %q, want JSONRPC, HTTP+JSON or GRPC", f.binding)
 	}
 	t.CardPath = f.cardPath
 	t.Preference = card.Preference{Binding: f.binding, ProtocolVersion: f.version, Endpoint: u}
@@ -211,48 +216,38 @@ func (f *checkFlags) target(rawURL string, in io.Reader) (probe.Target, trust.Po
 	case "Endpoint":
 		t.Preference.FromEndpoint = true
 	default:
-		return none, trust.Policy{}, fmt.Errorf("--url-from is %q, want Card or Endpoint", f.urlFrom)
+		return none, nil, trust.Policy{}, fmt.Errorf("--url-from is %q, want Card or Endpoint", f.urlFrom)
 	}
+	egress := wire.EgressPolicy{PlaintextHosts: f.httpHosts}
 	for _, c := range f.cidrs {
 		p, err := netip.ParsePrefix(c)
 		if err != nil {
-			return none, trust.Policy{}, fmt.Errorf("--allow-cidrs holds %q, want an address range such as 10.0.0.0/8", c)
+			return none, nil, trust.Policy{}, fmt.Errorf("--allow-cidrs holds %q, want an address range such as 10.0.0.0/8", c)
 		}
-		t.Allow = append(t.Allow, p)
+		egress.Allow = append(egress.Allow, p)
 	}
 	for _, o := range f.origins {
 		ou, err := url.Parse(o)
 		if err != nil || (ou.Scheme != "http" && ou.Scheme != "https") || ou.Host == "" || strings.Trim(ou.Path, "/") != "" {
-			return none, trust.Policy{}, fmt.Errorf("--allow-origins holds %q, want scheme and host such as https://api.example.com", o)
+			return none, nil, trust.Policy{}, fmt.Errorf("--allow-origins holds %q, want scheme and host such as https://api.example.com", o)
 		}
 		t.AllowedOrigins = append(t.AllowedOrigins, ou.Scheme+"://"+ou.Host)
 	}
-	if f.tokenFile != "" {
-		token, err := readFile(f.tokenFile, in, 64<<10)
-		if err != nil {
-			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %w", err)
-		}
-		value := strings.TrimSpace(string(token))
-		switch {
-		case value == "":
-			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %q is empty", f.tokenFile)
-		case strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }):
-			return none, trust.Policy{}, fmt.Errorf("reading --bearer-token-file: %q holds more than one token, or characters that no header can hold", f.tokenFile)
-		}
-		t.Credentials = wire.Credentials{Header: "Authorization", Value: "Bearer " + value, Origins: []string{u.Scheme + "://" + u.Host}}
-	}
-	if f.caFile != "" {
-		if t.RootCAs, err = readFile(f.caFile, in, 1<<20); err != nil {
-			return none, trust.Policy{}, fmt.Errorf("reading --ca-file: %w", err)
-		}
+	if err := f.identity.apply(&t, in); err != nil {
+		return none, nil, trust.Policy{}, err
 	}
 	// What cannot be used shows before the first request.
-	client, err := wire.NewClient(wire.Options{Allow: t.Allow, AllowHosts: t.AllowHosts, Credentials: t.Credentials, RootCAs: t.RootCAs})
+	guard, err := wire.NewEgress(egress)
 	if err != nil {
-		return none, trust.Policy{}, err
+		return none, nil, trust.Policy{}, err
+	}
+	client, err := wire.NewClient(wire.Options{Egress: guard, AllowHosts: t.AllowHosts, Credentials: t.Credentials,
+		RootCAs: t.RootCAs, ServerName: t.ServerName, SPKI: t.SPKI})
+	if err != nil {
+		return none, nil, trust.Policy{}, err
 	}
 	client.Close()
-	return t, policy, nil
+	return t, guard, policy, nil
 }
 
 // parseURL reads the address as spec.url is read: whatever that refuses, this refuses.
@@ -275,7 +270,7 @@ func parseURL(raw string) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, fmt.Errorf("%q has no host, want a URL %s", raw, such)
 	case u.User != nil:
-		return nil, errors.New("the URL holds a user name: pass credentials with --bearer-token-file")
+		return nil, errors.New("the URL holds a user name: pass credentials with --basic-file or --bearer-token-file")
 	case u.Port() != "" && (portErr != nil || port == 0):
 		return nil, fmt.Errorf("the URL has port %s, want 1 to 65535", u.Port())
 	case strings.Contains(raw, "#"):

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/agentpeer/agentpeer/internal/card"
 	"github.com/agentpeer/agentpeer/internal/probe"
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
@@ -54,16 +55,24 @@ func (c *checked) fold(r probe.Report) {
 			c.card.Warnings = append(c.card.Warnings, string(w))
 		}
 	}
+	if s := signatureOf(r.Round.Signature); s != nil {
+		c.card.Signature = s
+	}
 	c.card.Interfaces = nil
 	for _, in := range r.Interfaces {
 		d := declaredResult{State: string(in.State), Reason: string(in.Reason)}
-		d.Binding, d.ProtocolVersion, d.URL, d.Spoken = in.Interface.Binding, in.Interface.ProtocolVersion, in.Interface.URL.String(), in.Spoken
+		d.interfaceResult = interfaceOf(in.Interface, in.Spoken)
 		c.card.Interfaces = append(c.card.Interfaces, d)
 	}
 	if r.Interface != nil {
-		c.card.Interface = &interfaceResult{Binding: r.Interface.Binding, ProtocolVersion: r.Interface.ProtocolVersion,
-			URL: r.Interface.URL.String(), Spoken: string(r.WireGeneration)}
+		in := interfaceOf(*r.Interface, string(r.WireGeneration))
+		c.card.Interface = &in
 	}
+}
+
+// interfaceOf shows what the card says of an interface, made harmless: its URL may hold what steers a terminal.
+func interfaceOf(in card.Interface, spoken string) interfaceResult {
+	return interfaceResult{Binding: harmless(in.Binding), ProtocolVersion: harmless(in.ProtocolVersion), URL: harmless(in.URL.String()), Spoken: spoken}
 }
 
 // result is the JSON of `agentpeer check -o json`. It is documented in docs/check.md and stable: members are added, never renamed.
@@ -93,7 +102,38 @@ type cardResult struct {
 	Interface    *interfaceResult `json:"interface,omitempty"`
 	// Interfaces that the card declares, the first 8, and what became of each in the last round.
 	Interfaces []declaredResult `json:"interfaces,omitempty"`
-	Warnings   []string         `json:"warnings,omitempty"`
+	// Signature is what verifying came to; nil unless a flag names keys.
+	Signature *signatureResult `json:"signature,omitempty"`
+	Warnings  []string         `json:"warnings,omitempty"`
+}
+
+type signatureResult struct {
+	Result    string `json:"result"`
+	Reason    string `json:"reason"`
+	Variant   string `json:"variant,omitempty"`
+	Partial   bool   `json:"partial,omitempty"`
+	KeyID     string `json:"keyID,omitempty"`
+	Algorithm string `json:"algorithm,omitempty"`
+}
+
+// signatureOf shows a signature as status.card.signature does; nil where none was asked for or no card was read.
+func signatureOf(s trust.Signature) *signatureResult {
+	if s.Result == "" {
+		return nil
+	}
+	return &signatureResult{Result: string(s.Result), Reason: string(s.Reason), Variant: s.Variant, Partial: s.Partial, KeyID: s.KeyID, Algorithm: s.Algorithm}
+}
+
+// words for the table.
+func (s signatureResult) words() string {
+	out := s.Result
+	if s.KeyID != "" {
+		out += " by " + s.KeyID
+	}
+	if s.Reason != string(trust.ReasonSignatureVerified) {
+		out += ": " + s.Reason
+	}
+	return out
 }
 
 type declaredResult struct {
@@ -196,6 +236,14 @@ func (r result) exitCode() int {
 	if r.Reachable.Outcome != string(trust.Honored) || r.Card.Interface == nil {
 		code = exitUnclear
 	}
+	if s := r.Card.Signature; s != nil {
+		switch {
+		case s.Result == string(trust.SignatureUnverifiable):
+			code = exitUnclear
+		case s.Result == string(trust.SignatureInvalid), s.Result == string(trust.SignatureAbsent), s.Partial:
+			return exitDiverged
+		}
+	}
 	for _, c := range r.Capabilities {
 		switch {
 		case c.diverged || c.State == string(trust.Demoted):
@@ -236,6 +284,9 @@ func printTable(w io.Writer, r result) error {
 	}
 	if r.Reachable.Outcome != string(trust.Honored) {
 		fmt.Fprintf(t, "REACHABLE\tno: %s: %s\n", r.Reachable.Reason, r.Reachable.Message)
+	}
+	if s := r.Card.Signature; s != nil {
+		fmt.Fprintf(t, "SIGNATURE\t%s\n", s.words())
 	}
 	if len(r.Card.Warnings) > 0 {
 		fmt.Fprintf(t, "CARD WARNINGS\t%s\n", strings.Join(r.Card.Warnings, ", "))

@@ -31,7 +31,7 @@ func (t *tracer) print(x wire.Exchange) {
 	defer t.mu.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n#%d for %s\n", t.seen.see(x), orDash(x.Question))
-	fmt.Fprintf(&b, "> %s %s  (+%s)\n", x.Method, harmless(x.URL), x.Started.Sub(t.start).Round(time.Millisecond))
+	fmt.Fprintf(&b, "> %s %s  (+%s)\n", x.Method, shownLine(x.URL), x.Started.Sub(t.start).Round(time.Millisecond))
 	headers(&b, "> ", x.Request)
 	lines(&b, "> ", x.Body)
 	switch {
@@ -47,7 +47,7 @@ func (t *tracer) print(x wire.Exchange) {
 		}
 	}
 	if x.Err != nil {
-		fmt.Fprintf(&b, "! %s\n", harmless(x.Err.Error()))
+		fmt.Fprintf(&b, "! %s\n", shownLine(x.Err.Error()))
 	}
 	fmt.Fprintf(&b, "= took %s\n", x.Took.Round(time.Millisecond))
 	_, _ = io.WriteString(t.w, b.String())
@@ -61,7 +61,7 @@ func headers(b *strings.Builder, prefix string, h http.Header) {
 	slices.Sort(names)
 	for _, name := range names {
 		for _, v := range h[name] {
-			fmt.Fprintf(b, "%s%s: %s\n", prefix, harmless(name), harmless(v))
+			fmt.Fprintf(b, "%s%s: %s\n", prefix, shownLine(name), shownLine(v))
 		}
 	}
 }
@@ -74,13 +74,16 @@ func lines(b *strings.Builder, prefix string, raw []byte) {
 		return
 	}
 	for line := range strings.Lines(string(raw)) {
-		line = strings.TrimRight(line, "\r\n")
-		if more := len(line) - maxLine; more > 0 {
-			fmt.Fprintf(b, "%s%s (%d more bytes)\n", prefix, harmless(line[:maxLine]), more)
-			continue
-		}
-		fmt.Fprintf(b, "%s%s\n", prefix, harmless(line))
+		fmt.Fprintf(b, "%s%s\n", prefix, shownLine(strings.TrimRight(line, "\r\n")))
 	}
+}
+
+// shownLine makes a line harmless and cuts what is too long for a terminal.
+func shownLine(s string) string {
+	if more := len(s) - maxLine; more > 0 {
+		return fmt.Sprintf("%s (%d more bytes)", harmless(s[:maxLine]), more)
+	}
+	return harmless(s)
 }
 
 // harmless spells out every rune that could steer a terminal or turn text around: control characters, escapes, bidirectional marks,

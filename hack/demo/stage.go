@@ -141,7 +141,7 @@ func (d *stage) startOperator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := d.start(ctx, "operator", []string{d.bin("manager"), "--kubeconfig", path, "--allow-cidrs", "127.0.0.0/8",
+	p, err := d.start(ctx, "operator", []string{d.bin("manager"), "--kubeconfig", path, "--allow-cidrs", "127.0.0.0/8", "--allow-http-hosts", "127.0.0.1",
 		"--config", filepath.Join(d.root, "hack", "demo", "operator.yaml"),
 		"--leader-elect", "--leader-election-namespace", operatorNamespace,
 		"--callback-url", "http://" + callbacks, "--callback-bind-address", callbacks,

@@ -20,7 +20,7 @@ type mutant struct {
 	removes string
 	// old is the text of the guard, which stands in the file exactly once; new is what stands there instead.
 	old, new string
-	// tests that should miss it, the cheapest first. They are part of the layer.
+	// tests that should miss it, the cheapest first. They are part of the layer, or of make security.
 	tests []suite
 }
 
@@ -31,8 +31,15 @@ type suite struct {
 	server bool
 }
 
+// security tells a suite of tests of make security.
+func (s suite) security() bool { return strings.HasPrefix(s.run, securityTests) }
+
 // layerTests is what the names of the tests of the first layer of `make cases` have in them.
 const layerTests = "Case"
+
+// securityTests is what the names of the tests of `make security` begin with. Guards against attackers are theirs to miss: a mutant names
+// those that should, and only these are run.
+const securityTests = "TestSecurity"
 
 // layer is what `make cases` runs of tests: the first layer, and of the third the one that counts. What it runs may catch a mutant that the
 // tests named for it let pass.

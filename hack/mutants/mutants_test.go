@@ -17,8 +17,9 @@ func TestEveryMutantFindsItsGuard(t *testing.T) {
 		}
 		for _, s := range m.tests {
 			for _, name := range strings.Split(s.run, "|") {
-				if !strings.Contains(name, layerTests) {
-					t.Errorf("mutant %q names the test %q, which is not part of the layer", m.name, name)
+				if !s.security() && !strings.Contains(name, layerTests) || s.security() && !strings.HasPrefix(name, securityTests) {
+					t.Errorf("mutant %q names the test %q, which is part neither of the layer nor of make security, or of another one than those beside it",
+						m.name, name)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,17 +107,21 @@ func (r runner) runnable(list []mutant) []mutant {
 	})
 }
 
-// baseline runs the layer's tests of every package that is named, on the tree as it is. A test that fails anyway catches nothing.
+// baseline runs, on the tree as it is, the layer's tests of every package that is named for its cases, and the tests of make security that
+// are named. A test that fails anyway catches nothing.
 func (r runner) baseline(ctx context.Context, list []mutant) error {
-	var packages []string
+	var suites []suite
 	for _, m := range list {
 		for _, s := range m.tests {
-			packages = append(packages, s.pkg)
+			if !s.security() {
+				s.run = layerTests
+			}
+			suites = append(suites, s)
 		}
 	}
-	slices.Sort(packages)
-	for _, pkg := range slices.Compact(packages) {
-		o, err := r.test(ctx, suite{pkg: pkg, run: layerTests}, "")
+	slices.SortFunc(suites, func(a, b suite) int { return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.run, b.run)) })
+	for _, s := range slices.Compact(suites) {
+		o, err := r.test(ctx, s, "")
 		if err != nil {
 			return err
 		}

@@ -14,32 +14,36 @@ type flags struct {
 	extendedOld     bool // supportsAuthenticatedExtendedCard, 0.2.1 to 0.3
 }
 
-// capabilities reads the flags. False, absent and null are one thing (C31); a wrong type counts as not declared (C59).
-func (p *parser) capabilities(top object) (f flags, there bool) {
-	f.extendedOld = p.flag(top["supportsAuthenticatedExtendedCard"])
+// capabilities reads the flags. False, absent and null are one thing (C31); a wrong type counts as not declared (C59), and so does what a
+// card says twice and differently: one client reads the first and another the last, so it promises to neither.
+func (p *parser) capabilities(top object, twice map[string]bool) (f flags, there bool) {
+	f.extendedOld = p.flag(top, twice, "supportsAuthenticatedExtendedCard")
 	if !top.present("capabilities") {
 		p.warn.add(CapabilitiesMissing)
 		return f, false
 	}
-	caps, ok := p.object(top["capabilities"])
+	caps, torn, ok := p.members(top["capabilities"])
+	if twice["capabilities"] {
+		return f, true
+	}
 	if !ok {
 		p.warn.add(CapabilityWrongType)
 		return f, false
 	}
 	p.snakeCase(caps, snakeCapabilities)
-	f.streaming = p.flag(caps["streaming"])
-	f.push = p.flag(caps["pushNotifications"])
-	f.history = p.flag(caps["stateTransitionHistory"])
-	f.extendedNew = p.flag(caps["extendedAgentCard"])
+	f.streaming = p.flag(caps, torn, "streaming")
+	f.push = p.flag(caps, torn, "pushNotifications")
+	f.history = p.flag(caps, torn, "stateTransitionHistory")
+	f.extendedNew = p.flag(caps, torn, "extendedAgentCard")
 	return f, true
 }
 
-func (p *parser) flag(raw json.RawMessage) bool {
-	if isNull(raw) {
+func (p *parser) flag(o object, twice map[string]bool, name string) bool {
+	if !o.present(name) || twice[name] {
 		return false
 	}
 	var b bool
-	if json.Unmarshal(raw, &b) != nil {
+	if json.Unmarshal(o[name], &b) != nil {
 		p.warn.add(CapabilityWrongType)
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
 
@@ -30,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("digest %s, then %s", c.Digest, again.Digest)
 		}
 		for _, s := range c.Skills {
-			if Safe(s.ID) != s.ID || s.EstimatedDuration < 0 || s.EstimatedDuration >= maxEstimate {
+			if Safe(s.ID) != s.ID || s.EstimatedDuration < 0 || s.EstimatedDuration >= lifecycle.MaxEstimate {
 				t.Fatalf("skill %+v", s)
 			}
 		}

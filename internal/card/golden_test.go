@@ -187,9 +187,9 @@ var goldens = []struct {
 		input text/plain output text/plain
 		skill s
 		warnings EndpointOriginDiffers InsecureEndpoint SchemeDowngrade`},
-	{"duplicates-and-bom", wellKnown, "the last of two members counts, and a byte order mark is no fault", `
+	{"duplicates-and-bom", wellKnown, "the last of two members counts, a capability that is said to be and not to be is not declared, and a byte order mark is no fault", `
 		JSONRPC 0.3.0 https://peer.test/last (old) usable
-		declared Streaming
+		declared
 		warnings ByteOrderMark DuplicateMembers`},
 	{"estimates", wellKnown, "an estimate is a number of seconds or ISO 8601, below a day", `
 		JSONRPC 0.3.0 https://peer.test/a2a (old) usable

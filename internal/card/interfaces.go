@@ -2,6 +2,7 @@ package card
 
 import (
 	"encoding/json"
+	"iter"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func (p *parser) interfaces(top object) []Interface {
 // supported reads the supportedInterfaces of 1.0, whose entries may be of any generation.
 func (p *parser) supported(top object) []Interface {
 	var list []Interface
-	for _, entry := range p.entries(top["supportedInterfaces"]) {
+	for entry := range p.entries(top["supportedInterfaces"]) {
 		declared := entry["protocolVersion"]
 		if isNull(declared) {
 			declared = top["protocolVersion"]
@@ -73,7 +74,7 @@ func (p *parser) legacy(top object) []Interface {
 	if top.present("url") {
 		add(object{"url": top["url"]}, top["preferredTransport"])
 	}
-	for _, entry := range p.entries(top["additionalInterfaces"]) {
+	for entry := range p.entries(top["additionalInterfaces"]) {
 		add(entry, entry["transport"])
 	}
 	return list
@@ -91,24 +92,26 @@ func (p *parser) transport(raw json.RawMessage) json.RawMessage {
 }
 
 // entries are the objects of an array; anything else in it is left out.
-func (p *parser) entries(raw json.RawMessage) []object {
-	if isNull(raw) {
-		return nil
-	}
-	items, ok := readArray(raw)
-	if !ok {
-		p.warn.add(InterfaceMalformed)
-	}
-	var list []object
-	for _, item := range items {
-		entry, ok := p.object(item)
+func (p *parser) entries(raw json.RawMessage) iter.Seq[object] {
+	return func(yield func(object) bool) {
+		if isNull(raw) {
+			return
+		}
+		items, ok := readArray(raw)
 		if !ok {
 			p.warn.add(InterfaceMalformed)
-			continue
 		}
-		list = append(list, entry)
+		for _, item := range items {
+			entry, ok := p.object(item)
+			if !ok {
+				p.warn.add(InterfaceMalformed)
+				continue
+			}
+			if !yield(entry) { // one at a time: a card has room for a hundred thousand
+				return
+			}
+		}
 	}
-	return list
 }
 
 // complete fills in url, binding and tenant; false means that the entry leads nowhere.
@@ -142,10 +145,13 @@ func (p *parser) version(raw json.RawMessage) string {
 	return v
 }
 
+// spellingOf a binding leaves out what people put between the letters.
+var spellingOf = strings.NewReplacer("-", "", "_", "", " ", "", ".", "", "/", "")
+
 // bindingName matches the well-known bindings however they are spelled; other names are kept, and we do not speak them.
 func bindingName(s string) string {
 	s = strings.TrimSpace(s)
-	switch strings.NewReplacer("-", "", "_", "", " ", "", ".", "", "/", "").Replace(strings.ToUpper(s)) {
+	switch spellingOf.Replace(strings.ToUpper(s)) {
 	case "JSONRPC", "JSONRPC2", "JSONRPC20":
 		return JSONRPC
 	case "HTTP+JSON", "HTTPJSON", "REST":

@@ -14,27 +14,36 @@ type object map[string]json.RawMessage
 // readObject splits an object into its members. ok is false if raw is anything else, null and absent included. Of a
 // member that is named twice the last one counts, as in encoding/json, and duplicate is true.
 func readObject(raw json.RawMessage) (o object, duplicate, ok bool) {
+	o, twice, ok := readMembers(raw)
+	return o, twice != nil, ok
+}
+
+// readMembers does the same, and says of the members that are named twice whether they have two values.
+func readMembers(raw json.RawMessage) (o object, twice map[string]bool, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, false, false
+		return nil, nil, false
 	}
 	o = object{}
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
-			return nil, false, false
+			return nil, nil, false
 		}
 		key, isString := name.(string)
 		var value json.RawMessage
 		if !isString || dec.Decode(&value) != nil {
-			return nil, false, false
+			return nil, nil, false
 		}
-		if _, there := o[key]; there {
-			duplicate = true
+		if before, there := o[key]; there {
+			if twice == nil {
+				twice = map[string]bool{}
+			}
+			twice[key] = twice[key] || !bytes.Equal(before, value)
 		}
 		o[key] = value
 	}
-	return o, duplicate, true
+	return o, twice, true
 }
 
 // present tells a member that is there from one that is absent or null.
@@ -51,10 +60,18 @@ const maxItems = 4096
 
 // readArray splits an array, of which it gives the first maxItems; ok is false if raw is anything else.
 func readArray(raw json.RawMessage) (list []json.RawMessage, ok bool) {
-	if isNull(raw) || json.Unmarshal(raw, &list) != nil {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
 		return nil, false
 	}
-	return list[:min(len(list), maxItems)], true
+	for len(list) < maxItems && dec.More() {
+		var item json.RawMessage
+		if dec.Decode(&item) != nil {
+			return nil, false
+		}
+		list = append(list, item)
+	}
+	return list, true
 }
 
 // names lists the members, sorted, at most maxItems of them.

@@ -11,10 +11,13 @@ import (
 // errNotObject holds no byte of the peer on purpose.
 var errNotObject = errors.New("parsing card: not a JSON object")
 
+// maxDepth is how deep objects and arrays of a card may stand in each other; what reads them calls itself.
+const maxDepth = 512
+
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Parse reads a card. cardURL is where it was found and resolves relative endpoints; it may be nil. The error, the only
-// one, says that the bytes are not a JSON object (or are nested more than 10,000 deep); everything else is a warning.
+// one, says that the bytes are not a JSON object, or are nested deeper than any card has to be; everything else is a warning.
 // Parse keeps raw and does not change it; whoever fetched it has bounded its size.
 func Parse(raw []byte, cardURL *url.URL) (*Card, error) {
 	p := parser{warn: warnings{}, source: cardURL}
@@ -23,14 +26,14 @@ func Parse(raw []byte, cardURL *url.URL) (*Card, error) {
 		p.warn.add(ByteOrderMark)
 		body = raw[len(byteOrderMark):]
 	}
-	if !json.Valid(body) {
+	if deeper(body, maxDepth) || !json.Valid(body) {
 		return nil, errNotObject
 	}
-	top, ok := p.object(body)
+	top, twice, ok := p.members(body)
 	if !ok {
 		return nil, errNotObject
 	}
-	return p.card(raw, top), nil
+	return p.card(raw, top, twice), nil
 }
 
 // parser collects what is odd while the parts of one card are read.
@@ -41,14 +44,20 @@ type parser struct {
 
 // object is readObject with its warning.
 func (p *parser) object(raw json.RawMessage) (object, bool) {
-	o, duplicate, ok := readObject(raw)
-	if duplicate {
-		p.warn.add(DuplicateMembers)
-	}
+	o, _, ok := p.members(raw)
 	return o, ok
 }
 
-func (p *parser) card(raw []byte, top object) *Card {
+// members is readMembers with its warning.
+func (p *parser) members(raw json.RawMessage) (object, map[string]bool, bool) {
+	o, twice, ok := readMembers(raw)
+	if twice != nil {
+		p.warn.add(DuplicateMembers)
+	}
+	return o, twice, ok
+}
+
+func (p *parser) card(raw []byte, top object, twice map[string]bool) *Card {
 	p.snakeCase(top, snakeTop)
 	p.legacyPath()
 
@@ -65,7 +74,7 @@ func (p *parser) card(raw []byte, top object) *Card {
 		spellings:          spellings(top["defaultInputModes"]),
 		source:             p.source,
 	}
-	c.flags, c.HasCapabilities = p.capabilities(top)
+	c.flags, c.HasCapabilities = p.capabilities(top, twice)
 	c.Declared = c.flags.declaredBy(interfaces)
 	if c.flags.history && c.flags.historyRemoved(interfaces) {
 		p.warn.add(HistoryFlagRemoved)

@@ -3,6 +3,7 @@ package card
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,34 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
+func TestACardIsNotNestedWithoutEnd(t *testing.T) {
+	for depth, fine := range map[int]bool{500: true, 600: false, 20_000: false} {
+		_, err := Parse([]byte(`{"skills":`+strings.Repeat("[", depth)+strings.Repeat("]", depth)+`}`), nil)
+		if (err == nil) != fine {
+			t.Errorf("%d deep: %v", depth, err)
+		}
+	}
+}
+
+// What a card says and unsays promises nothing; what it says twice alike is said.
+func TestACapabilityThatIsSaidAndUnsaidIsNotDeclared(t *testing.T) {
+	for text, want := range map[string]trust.Declaration{
+		`{"capabilities":{"streaming":true}}`:                                        trust.Declared,
+		`{"capabilities":{"streaming":true,"streaming":true}}`:                       trust.Declared,
+		`{"capabilities":{"streaming":false,"streaming":true}}`:                      trust.NotDeclared,
+		`{"capabilities":{"streaming":true,"streaming":false}}`:                      trust.NotDeclared,
+		`{"capabilities":{"streaming":true,"streaming":null,"streaming":true}}`:      trust.NotDeclared,
+		`{"capabilities":{},"capabilities":{"streaming":true}}`:                      trust.NotDeclared,
+		`{"capabilities":{"streaming":true},"capabilities":{"streaming":true}}`:      trust.Declared,
+		`{"capabilities":{"streaming":true,"extensions":[],"extensions":[{"a":1}]}}`: trust.Declared,
+	} {
+		c, err := Parse([]byte(text), nil)
+		if err != nil || c.Declared[trust.Streaming] != want {
+			t.Errorf("%s: %v, %v, want %s", text, c.Declared, err, want)
+		}
+	}
+}
+
 // A megabyte of entries once took minutes: the 0.x interfaces were compared with all others, one by one.
 func TestManyEntriesAreReadQuickly(t *testing.T) {
 	many := func(form string, n int) string {
@@ -231,12 +260,34 @@ func TestManyEntriesAreReadQuickly(t *testing.T) {
 		"schemes":       `{"securitySchemes":{` + many(`"%d":{"type":"http"}`, 10_000) + `}}`,
 		"requirements":  `{"security":[` + many(`{"%d":[]}`, 20_000) + `]}`,
 		"members":       `{` + many(`"%d":1`, 25_000) + `}`,
-		"nested arrays": `{"skills":[` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `]}`,
+		"nested arrays": `{"skills":[` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `]}`,
 	} {
 		began := time.Now()
 		parse(t, text, wellKnown)
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: %d bytes took %v", name, len(text), took)
+		}
+	}
+}
+
+// What lies beyond the entries that are read costs nothing: a card of a megabyte has room for a third of a million of them.
+func TestSecurityHostileListsAreReadAsFarAsTheyCount(t *testing.T) {
+	raw := []byte(`{"name":"x","supportedInterfaces":[` + strings.Repeat("{},", 300_000) + `{}],"skills":[` + strings.Repeat("1,", 20_000) + `1]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Parse(raw, nil); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > 16 {
+		t.Errorf("a card of a megabyte made %d MiB", made)
+	}
+	if list, ok := readArray([]byte(`[1, null, "x"]`)); !ok || len(list) != 3 || string(list[1]) != "null" {
+		t.Errorf("read %q (%v)", list, ok)
+	}
+	for _, odd := range []string{`{}`, `null`, `"x"`, ``, `1`} {
+		if _, ok := readArray([]byte(odd)); ok {
+			t.Errorf("%q was read as an array", odd)
 		}
 	}
 }

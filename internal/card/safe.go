@@ -15,6 +15,10 @@ func Safe(s string) string {
 	if s == "" || isSafe(s) {
 		return s
 	}
+	return hashed(s)
+}
+
+func hashed(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256:" + hex.EncodeToString(sum[:6])
 }

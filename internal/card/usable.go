@@ -2,6 +2,8 @@ package card
 
 import (
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
 )
@@ -54,6 +56,20 @@ func (c *Card) Use(in Interface, p Preference) (used Interface, why trust.Reason
 	return used, ""
 }
 
+// Names tells whether the card itself says that the agent is at u: one of its interfaces has this origin, path and query, written out. A
+// relative URL names no address, as it leads wherever the card is served; of host:port and //host only the scheme is taken from there.
+func (c *Card) Names(u *url.URL) bool {
+	var from *url.URL
+	if c.source != nil {
+		from = &url.URL{Scheme: c.source.Scheme}
+	}
+	alone, err := Parse(c.Raw, from)
+	return err == nil && slices.ContainsFunc(alone.Interfaces, func(in Interface) bool {
+		return in.URL.Host != "" && in.URL.Scheme == u.Scheme && samePlace(in.URL, u) && in.URL.RawQuery == u.RawQuery &&
+			strings.TrimSuffix(in.URL.EscapedPath(), "/") == strings.TrimSuffix(u.EscapedPath(), "/")
+	})
+}
+
 // apply narrows and completes one interface by the preference.
 func (p Preference) apply(in Interface) (Interface, bool) {
 	if !Speaks(in.Binding, in.Generation()) {
@@ -75,6 +91,9 @@ func (p Preference) apply(in Interface) (Interface, bool) {
 	}
 	return in, true
 }
+
+// Unroutable tells an interface whose address cannot be the peer's: dialling it would reach whoever dials.
+func (c *Card) Unroutable(in Interface, p Preference) bool { return !c.reachable(in, p) }
 
 // reachable says that the interface has an address that can be the peer's. The user may name whatever address they like.
 func (c *Card) reachable(in Interface, p Preference) bool {

@@ -25,7 +25,7 @@ const (
 	SkillsTruncated       Warning = "SkillsTruncated"       // more than MaxSkills
 	ModesMalformed        Warning = "ModesMalformed"        // an input or output mode that is no media type
 	MixedGenerations      Warning = "MixedGenerations"      // union cards: 0.x and 1.0 members side by side
-	DuplicateMembers      Warning = "DuplicateMembers"      // a member named twice; the last one counts
+	DuplicateMembers      Warning = "DuplicateMembers"      // a member named twice; the last one counts, and no capability that is said to be and not to be
 	ByteOrderMark         Warning = "ByteOrderMark"         // before the card's JSON
 	HistoryFlagRemoved    Warning = "HistoryFlagRemoved"    // stateTransitionHistory on a 1.0-only card
 	SnakeCaseMembers      Warning = "SnakeCaseMembers"      // C57: default_input_modes and the like, which are not read

@@ -212,7 +212,7 @@ func TestCases(t *testing.T) {
 		}, state: trusted, card: card.EndpointUnroutable},
 		{name: "C47 POST redirected by 301", gen: agent.V10, quirks: "posts-301", rounds: 3, state: unverified, reason: trust.ReasonEndpointRedirects},
 		{name: "C47 POST redirected by 302", gen: agent.V10, quirks: "posts-302", rounds: 3, state: unverified, reason: trust.ReasonEndpointRedirects},
-		{name: "C47 POST redirected by 307", gen: agent.V10, quirks: "posts-307", state: trusted},
+		{name: "C47 POST redirected by 307", gen: agent.V10, quirks: "posts-307", rounds: 3, state: unverified, reason: trust.ReasonEndpointRedirects},
 		{name: "C50 only the old card path", gen: agent.V03, quirks: "legacy-path", state: trusted, card: card.LegacyCardPath},
 		{name: "C52 the card is elsewhere", gen: agent.V03, quirks: "card-elsewhere", rounds: 3, state: unverified, reason: trust.ReasonCardUnavailable},
 		{name: "C52 the card is elsewhere and the spec says where", gen: agent.V03, quirks: "card-elsewhere", change: func(j *Job) { j.Target.CardPath = "/v1/card" }, state: trusted},
@@ -269,9 +269,14 @@ func TestCases(t *testing.T) {
 		}, rounds: 3, state: unverified, reason: trust.ReasonNoUsableInterface},
 		{name: "C109 another origin", gen: agent.V10, quirks: "card-other-origin", rounds: 3, state: unverified, reason: trust.ReasonOriginNotAllowed, card: card.EndpointOriginDiffers},
 		{name: "C110 the card leads to the cloud's metadata", gen: agent.V10, quirks: "card-metadata", state: unverified, reason: trust.ReasonOriginNotAllowed},
-		{name: "C110 the card leads to the cloud's metadata and the origin is allowed", gen: agent.V10, quirks: "card-metadata", change: func(j *Job) {
-			j.Target.AllowedOrigins = []string{"http://169.254.169.254"}
+		{name: "C110 the card leads to the cloud's metadata and the origin is allowed", gen: agent.V10, set: func(c *config) {
+			c.Card.URL = "https://169.254.169.254/latest/meta-data/"
+		}, change: func(j *Job) {
+			j.Target.AllowedOrigins = []string{"https://169.254.169.254"}
 		}, state: unverified, reason: trust.ReasonAddressNotAllowed},
+		{name: "C110 the card leads to the cloud's metadata by http and the origin is allowed", gen: agent.V10, quirks: "card-metadata", change: func(j *Job) {
+			j.Target.AllowedOrigins = []string{"http://169.254.169.254"}
+		}, state: unverified, reason: trust.ReasonPlaintextNotAllowed},
 		{name: "C110 the card is redirected to the cloud's metadata", gen: agent.V10, quirks: "card-302-away", state: unverified, reason: trust.ReasonEndpointRedirects},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

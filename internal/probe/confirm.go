@@ -28,7 +28,8 @@ func (s *session) again(refused func(fresh wire.Peer) bool) {
 	}
 }
 
-// confirm reads the card afresh before a contradiction is reported that may demote: other claims, and nothing was learned (design 4.4).
+// confirm reads the card afresh before a contradiction is reported that may demote: other claims, and nothing was learned (design 4.4), nor
+// where the card does not come. A liar that withholds it then is not demoted, but has its trust lapse; a false demotion would be worse.
 func (r *round) confirm(ctx context.Context, s *session) {
 	var again *fetched
 	for i, o := range r.observations {
@@ -41,7 +42,7 @@ func (r *round) confirm(ctx context.Context, s *session) {
 		}
 		switch {
 		case again.card == nil:
-			r.observations[i] = inconclusive(o, again.reason, o.Message+"; the card could not be read again to be sure")
+			r.observations[i] = inconclusive(o, again.reason, o.Message+"; the card that came at first did not come again, to be sure: "+again.text)
 		case again.card.Digest != r.claims.Digest:
 			r.observations[i] = inconclusive(o, trust.ReasonCardChanged, o.Message+"; the card's claims changed meanwhile")
 		}
@@ -56,7 +57,7 @@ func (r *round) readAgain(ctx context.Context, s *session) (f fetched) {
 			break
 		}
 		c := s.client.Fresh()
-		f = (&session{job: s.job, timing: s.timing, env: s.env, client: c, afresh: true}).fetchCard(ctx, "")
+		f = (&session{job: s.job, timing: s.timing, env: s.env, client: c}).fetchCard(ctx, "")
 		c.Close()
 		if f.card == nil || f.card.Digest != r.claims.Digest {
 			break

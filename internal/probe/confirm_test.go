@@ -1,8 +1,11 @@
 package probe
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -35,8 +38,8 @@ func TestADeployUnderWayAccusesNobody(t *testing.T) {
 	}
 }
 
-// A cache on the way still has the card of the version before. Who is about to accuse asks past it.
-func TestTheCardIsReadAgainPastCaches(t *testing.T) {
+// A cache on the way still has the card of the version before. Who reads a card whole asks past it.
+func TestTheCardIsReadPastCaches(t *testing.T) {
 	t.Parallel()
 	old, next := agent.New(), agent.New(agent.Is("streaming-false"))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +51,57 @@ func TestTheCardIsReadAgainPastCaches(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	rep := runJob(t, jobFor(t, server.URL, trust.Streaming))
-	check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonCardChanged})
+	if rep.Round.Claims.Declared[trust.Streaming] != trust.NotDeclared {
+		t.Errorf("the card that was read says %q of streaming, want the one that is served now", rep.Round.Claims.Declared[trust.Streaming])
+	}
+	if o, _ := find(rep, trust.Streaming); o.Outcome == trust.Diverged {
+		t.Errorf("%s: %s", o.Reason, o.Message)
+	}
+}
+
+// A liar that could tell the reading that confirms from the one before would withhold the card then and never be demoted.
+func TestTheReadingThatConfirmsIsAskedForAsTheFirst(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var asked []string
+	base := gated(t, agent.New(agent.Is("refuses-stream")), func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
+		if r.Method == http.MethodGet {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, fmt.Sprint(r.Proto, r.RequestURI, r.Header))
+		}
+		return false
+	})
+	rep := runJob(t, jobFor(t, base, trust.Streaming))
+	check(t, rep, trust.Streaming, expectation{outcome: trust.Diverged})
+	if len(asked) != 1+cardReads {
+		t.Errorf("the card was asked for %d times, want %d", len(asked), 1+cardReads)
+	}
+	for _, a := range asked {
+		if a != asked[0] {
+			t.Errorf("a reading can be told from the first:\n%s\n%s", a, asked[0])
+		}
+	}
+}
+
+// What the order alone tells a liar may get it out of a demotion, and not out of the account.
+func TestACardThatDoesNotComeAgainIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusNotModified, http.StatusNotFound} {
+		var cards atomic.Int64
+		base := gated(t, agent.New(agent.Is("refuses-stream")), func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
+			if r.Method != http.MethodGet || cards.Add(1) == 1 {
+				return false
+			}
+			w.WriteHeader(status)
+			return true
+		})
+		rep := runJob(t, jobFor(t, base, trust.Streaming))
+		o := check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive})
+		if !strings.Contains(o.Message, "the card that came at first did not come again") {
+			t.Errorf("%d: the account does not say so: %s", status, o.Message)
+		}
+	}
 }
 
 // A balancer that sends every other connection to a version that does not stream: the refusal is asked again more than once.

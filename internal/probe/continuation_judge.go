@@ -140,6 +140,9 @@ func judgeReply(o trust.Observation, k talked) trust.Observation {
 		return unlearned(o, trust.ReasonUnexpectedAnswer, "the answer to the reply is none of A2A")
 	case r.TaskID() == id && !k.reached:
 		return unlearned(o, trust.ReasonInputRequiredNotReached, unasked(k)+"; a reply to it was taken under the same id")
+	case r.TaskID() == id && begunAnew(k):
+		return unlearned(o, trust.ReasonReplicaInconsistency, "the reply was taken under the id that the client had made, but as a task that was "+
+			"submitted, while GetTask still showed the question: another replica may have begun it anew")
 	case r.TaskID() == id:
 		if c := r.ContextID(); c != "" && k.first.ContextID() != "" && c != k.first.ContextID() {
 			o.Warnings = append(o.Warnings, trust.WarnContextChanged)
@@ -150,6 +153,13 @@ func judgeReply(o trust.Observation, k talked) trust.Observation {
 		return honored(o, "0.3 §9.4, 1.0 §6.3", "the reply to input-required continued the same task")
 	}
 	return blame(o, k, old, asks)
+}
+
+// begunAnew: where clients make the ids (0.1), a replica that does not know the task makes one of that name. It begins where tasks begin, and
+// the old one stands where it stood.
+func begunAnew(k talked) bool {
+	return k.clientNames && len(k.reply.Marks) > 0 && k.reply.Marks[0].State == lifecycle.Submitted &&
+		slices.ContainsFunc(k.after, func(l look) bool { return l.ID == k.first.TaskID() && l.State == lifecycle.InputRequired })
 }
 
 // refusedReply: an error in answer to the reply. It counts only while GetTask itself said that the task asks, and only if it is about the

@@ -1,7 +1,8 @@
 // Package probe asks a peer questions and reports what came back. Target in, report out: it needs no Kubernetes.
 //
 // Run runs one round: it reads the card (fetch.go), finds an interface that it may ask and that answers (origin.go, reach.go), and asks
-// the questions of the table in questions.go, one file per capability. The Runner (runner.go) runs rounds in the background.
+// the questions of the table in questions.go, one file per capability. The Runner (runner.go) runs rounds in the background,
+// so that no namespace waits behind another (runner_lines.go).
 //
 // # Measuring and judging
 //

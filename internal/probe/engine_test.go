@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"flag"
-	"net/netip"
 	"net/url"
 	"os"
 	"runtime"
@@ -52,7 +51,6 @@ func jobFor(t *testing.T, base string, ask ...trust.Capability) Job {
 		Kind: trust.Behavior, CardAndTask: true, Ask: ask, Round: 7,
 		Target: Target{
 			Key: "test/peer", ID: base, URL: u, Timing: quick(),
-			Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			Fixtures: Fixtures{
 				LongRunning:   &Fixture{Parts: []wire.Part{{Text: "count slowly"}}},
 				InputRequired: &Fixture{Parts: []wire.Part{{Text: "book a trip"}}, Reply: &Fixture{Parts: []wire.Part{{Text: "to Oslo"}}}},
@@ -65,7 +63,7 @@ func jobFor(t *testing.T, base string, ask ...trust.Capability) Job {
 func runJob(t *testing.T, job Job) Report {
 	t.Helper()
 	began := time.Now()
-	rep := Run(context.Background(), Env{UserAgent: "probe-test"}, job)
+	rep := Run(context.Background(), Env{Egress: agent.Loopback(), UserAgent: "probe-test"}, job)
 	if took := time.Since(began); took > Bound(job) {
 		t.Errorf("the round took %s, more than its bound %s", took, Bound(job))
 	}

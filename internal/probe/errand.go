@@ -5,6 +5,7 @@ import "sync/atomic"
 // Errands of a round besides its questions, which go by the names of their capabilities.
 const (
 	ErrandCard       = "Card"
+	ErrandKeys       = "Keys"
 	ErrandReach      = "Reachability"
 	ErrandInterfaces = "Interfaces"
 	ErrandConfirm    = "CardAgain"

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,11 +64,7 @@ func extendedCardBound(t Timing) time.Duration { return 4*t.FirstEvent + t.Repea
 
 // credentialed says whether requests to the interface in use carry credentials: there are some, and they may go to its origin.
 func (s *session) credentialed() bool {
-	c := s.job.Target.Credentials
-	return c.Header != "" && slices.ContainsFunc(c.Origins, func(o string) bool {
-		u, err := url.Parse(o)
-		return err == nil && wire.Origin(u) == wire.Origin(s.in.URL)
-	})
+	return s.job.Target.Credentials.GoTo(s.in.URL, wire.Binding(s.in.Binding))
 }
 
 // extendedCard asks once. 0.2 has a GET of its own beside the endpoint; none says that there is nothing to ask.
@@ -91,7 +86,6 @@ func (s *session) extendedCard(ctx context.Context, rpc wire.Peer, began time.Ti
 	case err != nil:
 		l.fail = wireError(err)
 	case a.Err != nil:
-		l.moved = a.Redirected
 		if l.code = a.Err.Code; l.code == 0 {
 			l.code = codeInternal
 		}

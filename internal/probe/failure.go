@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"net/url"
 
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
@@ -36,6 +37,15 @@ const (
 // Inconclusive (rule 1 of the cases, C94).
 func failReason(e *wire.Error) trust.Reason {
 	switch e.Class {
+	case wire.ClassPlaintext:
+		return trust.ReasonPlaintextNotAllowed
+	case wire.ClassBusy:
+		return trust.ReasonTooManyConnections
+	case wire.ClassToken:
+		if e.Status == 401 || e.Status == 403 {
+			return trust.ReasonCredentialsRejected
+		}
+		return trust.ReasonTokenUnavailable
 	case wire.ClassBlocked:
 		return trust.ReasonAddressNotAllowed
 	case wire.ClassOrigin:
@@ -62,6 +72,15 @@ func failReason(e *wire.Error) trust.Reason {
 		return trust.ReasonUnexpectedAnswer
 	}
 	return trust.ReasonInternal
+}
+
+// rejected names what a refusal of access means where credentials went along: these were refused. It is the reader's first question, whether
+// to configure some or to mend those that are there. The binding is empty for what is no interface, such as the card.
+func (t *Target) rejected(r trust.Reason, u *url.URL, b wire.Binding) trust.Reason {
+	if (r == trust.ReasonAuthenticationRequired || r == trust.ReasonPermissionDenied) && t.Credentials.GoTo(u, b) {
+		return trust.ReasonCredentialsRejected
+	}
+	return r
 }
 
 // statusReason says what an HTTP status without a protocol body means.

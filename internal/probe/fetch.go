@@ -72,12 +72,14 @@ func at(u *url.URL, path string) *url.URL {
 func (s *session) fetch(ctx context.Context, u *url.URL, etag string) (f fetched, absent bool) {
 	ctx, cancel := s.unary(ctx)
 	defer cancel()
+	defer func() { f.reason = s.job.Target.rejected(f.reason, u, "") }()
 	h := http.Header{"Accept": {"application/json"}, "A2A-Version": {"1.0"}}
-	if s.afresh {
-		h.Set("Cache-Control", "no-cache")
-	}
 	if etag != "" {
 		h.Set("If-None-Match", etag)
+	} else {
+		// As it is now, and not as some cache on the way has it. Whoever reads a card again to confirm asks as at first: a liar must not tell
+		// one reading from the other by what it says.
+		h.Set("Cache-Control", "no-cache")
 	}
 	page, err := s.client.Get(ctx, u, h)
 	if err != nil {
@@ -88,6 +90,9 @@ func (s *session) fetch(ctx context.Context, u *url.URL, etag string) (f fetched
 	}
 	if page.Status != http.StatusOK {
 		f, absent := cardFailure(&wire.Error{Class: wire.ClassStatus, Status: page.Status})
+		if page.Status == http.StatusNotModified {
+			f.reason, f.text = trust.ReasonCardUnavailable, f.text+" to a request that asked for the card whatever it is"
+		}
 		if page.Status == http.StatusBadRequest && u.Scheme == "http" {
 			f.text += "; a port that expects https answers so: try https"
 		}

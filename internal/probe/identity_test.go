@@ -10,28 +10,6 @@ import (
 	"github.com/agentpeer/agentpeer/test/agent"
 )
 
-func TestANameStaysWithItsTask(t *testing.T) {
-	var i identities
-	for n, step := range []struct{ id, correlation, want string }{
-		{"a", "", "a"},                       // nothing told
-		{"a", "one", "a"},                    // the first id of a correlation names its task
-		{"b", "one", "a"},                    // another id of it
-		{"b", "", "a"},                       // which is known from then on
-		{"c", "two", "c"},                    // another task
-		{"a", "two", "c"},                    // under the first one's id
-		{"a", "three", clash + "a of three"}, // a third with an id that is taken
-		{"a", "", "a"},
-		{"", "one", ""},
-	} {
-		if got := i.name(step.id, step.correlation); got != step.want {
-			t.Errorf("step %d: %q with correlation %q is named %q, want %q", n, step.id, step.correlation, got, step.want)
-		}
-	}
-	if got := i.id(clash + "a of three"); got != "a" {
-		t.Errorf("asked for as %q, want the id that the peer told", got)
-	}
-}
-
 // gateways that rewrite ids, by quirk.
 var gateways = []string{"ids-per-task", "ids-per-answer", "ids-per-event", "ids-in-streams"}
 

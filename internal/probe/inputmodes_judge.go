@@ -96,8 +96,6 @@ func (t modeTry) judgeRefusal() (trust.Reason, string) {
 	switch {
 	case t.lenient:
 		return trust.ReasonProbeRejected, "was refused as not supported; the mode is a range, or has parameters, or no skill has it"
-	case t.first.Redirected:
-		return trust.ReasonEndpointRedirects, "was refused by another address, where redirects led"
 	case t.reply && !t.asks:
 		return trust.ReasonInputRequiredNotReached, "was refused, and the task did not ask for input"
 	case t.again == nil:

@@ -195,7 +195,7 @@ func TestARefusalIsChargedOnlyWhereNothingGoodIsLeft(t *testing.T) {
 			job := jobFor(t, base, trust.Streaming)
 			job.Target.AllowedOrigins = []string{oldBase}
 
-			rep := Run(t.Context(), Env{}, job)
+			rep := Run(t.Context(), Env{Egress: agent.Loopback()}, job)
 
 			o, charged := find(rep, trust.Streaming)
 			if charged != tc.charged || charged && (o.Outcome != trust.Diverged || o.Reason != trust.ReasonProtocolGenerationMismatch) {
@@ -234,13 +234,13 @@ func TestAMethodThatIsUnknownAlikeOnBothPathsIsNoRefusedStream(t *testing.T) {
 	}
 }
 
-// What a redirect leads to is not what the card names.
+// What a redirect leads to is not what the card names, and is not asked.
 func TestARedirectToAnotherGenerationAccusesNobody(t *testing.T) {
 	t.Parallel()
 	for _, quirks := range [][]string{{"posts-307", "card-03-wire-10"}, {"posts-307", "card-03-wire-10", "params-first"}, {"posts-307", "mcp"}} {
 		t.Run(strings.Join(quirks, " "), func(t *testing.T) {
 			t.Parallel()
-			rep := Run(t.Context(), Env{}, jobFor(t, agent.New(agent.Is(quirks...)).Start(t), trust.Streaming))
+			rep := Run(t.Context(), Env{Egress: agent.Loopback()}, jobFor(t, agent.New(agent.Is(quirks...)).Start(t), trust.Streaming))
 			check(t, rep, trust.Streaming, expectation{outcome: trust.Inconclusive, reason: trust.ReasonEndpointRedirects})
 		})
 	}

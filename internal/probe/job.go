@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -36,6 +37,10 @@ type Job struct {
 	DeliveredTo string
 	// RefusedModes are the input modes that earlier rounds saw refused; they are asked first.
 	RefusedModes []string
+	// SingleShot follows tasks without streams (trust.Plan.SingleShot): those of this peer are known not to work.
+	SingleShot bool
+	// Unmarked leaves out our mark and our user agent (trust.Plan.Unmarked): a peer that spares probes treats this round as it treats its users.
+	Unmarked bool
 	// Doubt lists capabilities that one more contradiction would demote: the card is fetched afresh before it is reported.
 	Doubt []trust.Capability
 }
@@ -77,6 +82,10 @@ type Orphan struct {
 
 // Env is what rounds share: the guard's settings of the operator, the user agent, the trace.
 type Env struct {
+	// Egress is where the operator lets rounds connect; nil: the strictest.
+	Egress *Egress
+	// Tokens keeps access tokens between rounds.
+	Tokens    *wire.Tokens
 	UserAgent string
 	Limits    wire.Limits
 	Trace     func(wire.Exchange)
@@ -89,8 +98,12 @@ type Env struct {
 // Receiver takes the webhooks of probes of PushNotifications. Package serve has one.
 type Receiver interface {
 	// Open makes a webhook that nobody can guess. hear is told of every delivery, from any goroutine, until done is called; whole is false,
-	// and body nil, where the body was too large to be read.
+	// and body nil, where the body was too large to be read, or did not come.
 	Open(hear func(header http.Header, body []byte, whole bool)) (hook *url.URL, done func(), err error)
 	// Base is the URL that all webhooks lie below.
 	Base() *url.URL
+	// TurnedAway is how often somebody was refused so far because too many came at once. It may have been anybody.
+	TurnedAway() int64
+	// TurnedAwayElsewhere tells whether another replica refused somebody since then, or does not say that it did not.
+	TurnedAwayElsewhere(ctx context.Context, since time.Time) bool
 }

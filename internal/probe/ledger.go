@@ -2,9 +2,6 @@ package probe
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -74,7 +71,7 @@ func (l *ledger) lost(since time.Time) {
 func (l *ledger) zombie(id string, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.undead = append(l.undead, Orphan{ID: safeID(id), Since: since})
+	l.undead = append(l.undead, Orphan{ID: lifecycle.SafeID(id), Since: since})
 }
 
 // UnknownTask stands for the id of an orphan whose id the peer never told.
@@ -118,7 +115,7 @@ func (s *session) cleanUp(ctx context.Context) []Orphan {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			o := Orphan{ID: safeID(b.id), Since: b.since}
+			o := Orphan{ID: lifecycle.SafeID(b.id), Since: b.since}
 			if !slices.ContainsFunc(orphans, func(x Orphan) bool { return x.ID == o.ID }) {
 				orphans = append(orphans, o)
 			}
@@ -129,8 +126,10 @@ func (s *session) cleanUp(ctx context.Context) []Orphan {
 	return orphans
 }
 
-// ended cancels a task and says whether it is over, or gone.
+// ended cancels a task and says whether it is over, or gone. Nobody is above the goroutine that it runs in: after a fault of ours the task
+// counts as left behind.
 func (s *session) ended(ctx context.Context, b begun) bool {
+	defer func() { _ = recover() }()
 	a, err := b.rpc.CancelTask(ctx, s.ids.id(b.id))
 	if err == nil && over(a) {
 		return true
@@ -153,16 +152,4 @@ func over(a *wire.Answer) bool {
 		return a.Err.Code == codeTaskNotFound
 	}
 	return stateOf(a.RawState).Terminal()
-}
-
-// safe is what a task id may consist of to be shown.
-var safe = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
-
-// safeID is the id if it fits the safe alphabet, else its hash: no peer text reaches a report.
-func safeID(id string) string {
-	if safe.MatchString(id) {
-		return id
-	}
-	h := sha256.Sum256([]byte(id))
-	return "sha256:" + hex.EncodeToString(h[:8])
 }

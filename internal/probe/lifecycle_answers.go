@@ -119,9 +119,7 @@ func judgeAnswers(o trust.Observation, t *tape) trust.Observation {
 }
 
 // newer says that the state told now came about after the one told then, by the peer's own clock.
-func newer(now, then time.Time) bool {
-	return !now.IsZero() && !then.IsZero() && now.After(then)
-}
+func newer(now, then time.Time) bool { return lifecycle.Newer(now, then) }
 
 func unstamped(a, b answer) bool { return a.stamp.IsZero() || b.stamp.IsZero() }
 

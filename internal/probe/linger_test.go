@@ -31,7 +31,7 @@ func TestARoundThatIsCalledOffCancelsTheTaskThatACallHasJustBegun(t *testing.T) 
 				}
 				cancel()
 			}()
-			rep := Run(ctx, Env{UserAgent: "probe-test"}, job)
+			rep := Run(ctx, Env{Egress: agent.Loopback(), UserAgent: "probe-test"}, job)
 			if len(rep.Orphans) > 0 || a.Counts().Open > 0 {
 				t.Errorf("left behind %v, open %v", rep.Orphans, a.Tasks())
 			}
@@ -58,7 +58,7 @@ func TestARoundThatIsCalledOffBeginsNothingNew(t *testing.T) {
 		}
 		cancel()
 	}()
-	rep := Run(ctx, Env{UserAgent: "probe-test"}, job)
+	rep := Run(ctx, Env{Egress: agent.Loopback(), UserAgent: "probe-test"}, job)
 	if tasks := a.Tasks(); len(tasks) != 1 || tasks[0].State != agent.Canceled {
 		t.Errorf("the agent has %+v, want the stream's task alone, canceled", tasks)
 	}

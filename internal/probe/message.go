@@ -13,7 +13,7 @@ import (
 )
 
 // MarkKey is the key of metadata by which a peer can tell our probes from its users' messages. Its value is the number of the round, or
-// true if the round has none.
+// true if the round has none. A round without the mark (Job.Unmarked) has no user agent of ours either, but unmarkedAgent.
 const MarkKey = "trust.agentpeer.dev/probe"
 
 // message makes the wire message of a fixture; nil means the default message. Every message has an id of its own and, where the client
@@ -53,8 +53,12 @@ func (s *session) metadata(f *Fixture) map[string]any {
 	if f != nil {
 		maps.Copy(md, f.Metadata)
 	}
-	md[MarkKey] = true
-	if s.job.Round > 0 {
+	switch {
+	case s.job.Unmarked:
+		return md
+	case s.job.Round <= 0:
+		md[MarkKey] = true
+	default:
 		md[MarkKey] = strconv.FormatInt(s.job.Round, 10)
 	}
 	return md
@@ -118,7 +122,7 @@ func (s *session) sendWith(ctx context.Context, rpc wire.Peer, m wire.Message, c
 	if err != nil {
 		t.Fail = wireError(err)
 	} else {
-		t.Status, t.HeaderAt, t.Redirected = a.Status, a.At, a.Redirected
+		t.Status, t.HeaderAt = a.Status, a.At
 		s.ids.event(&a.Event)
 		t.add(a.Event)
 		t.Clock = t.Clock.see(t.Began, t.when(t.EndAt), a.Date)

@@ -117,7 +117,11 @@ var failWords = map[wire.Class]string{
 	wire.ClassMediaType: "a page for browsers or other content that is none of A2A",
 	wire.ClassTooLarge:  "an answer larger than the limit",
 	wire.ClassNoHTTP:    "what answers there does not speak HTTP",
-	wire.ClassMalformed: "an answer that is not JSON",
+	wire.ClassMalformed: "an answer that cannot be read, or can be read in two ways",
+	wire.ClassOrigin:    "the URL cannot be asked",
+	wire.ClassPlaintext: "http, where the operator allows https alone",
+	wire.ClassBusy:      "as many connections to that address, or bytes of answers, as may be were in flight",
+	wire.ClassToken:     "no access token was to be had",
 	wire.ClassCanceled:  "called off",
 }
 

@@ -10,6 +10,11 @@ func (t *Target) allowed(u *url.URL) bool {
 	if t.Preference.FromEndpoint {
 		return true // the user named it
 	}
+	return t.named(u)
+}
+
+// named says whether a URL lies on an origin that the spec names.
+func (t *Target) named(u *url.URL) bool {
 	origin := originOf(u)
 	if origin == originOf(t.URL) {
 		return true

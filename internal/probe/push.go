@@ -15,12 +15,15 @@ import (
 type pushed struct {
 	Generation wire.Generation
 	Trials     []*trial
-	// Before and After are calls of our own webhook, before the first trial and after the last one that was silent.
-	Before, After selfCall
+	// Before and After are calls of our own webhook, before the first trial and after the last one that was silent, and During those all the
+	// while between, as far as at least two of them are of the time in which the last trial was silent.
+	Before, During, After selfCall
 	// Grace is how long a task has to stay at work with its webhook in place before silence says anything (Timing.Grace).
 	Grace time.Duration
 	// Reachable: the user says that the peer can reach us. Called: it did before, at this very receiver. Public: our URL is on the internet.
 	Reachable, Called, Public bool
+	// TurnedAway: our receiver, or another replica's, refused somebody meanwhile, who may have been this peer.
+	TurnedAway bool
 }
 
 // trial is one task with a webhook of its own.
@@ -70,12 +73,14 @@ func askPush(ctx context.Context, s *session, a *asking) trust.Observation {
 			t.hook.done()
 		}
 	}()
+	before, began := s.env.Receiver.TurnedAway(), time.Now()
 	if declared {
 		s.observePush(ctx, &p, a.streams())
 	} else if s.tryInline(ctx, &p, false) != nil {
 		s.await(ctx, &p, s.timing.Late)
 	}
 	p.collect()
+	p.TurnedAway = s.env.Receiver.TurnedAway() != before || p.mayAccuse() && s.env.Receiver.TurnedAwayElsewhere(ctx, began)
 	s.takeBack(ctx, &p)
 	o := judgePush(&p)
 	if !declared {
@@ -104,6 +109,8 @@ func workPatience(t Timing) time.Duration { return max(t.Grace+t.Late, t.Task/2)
 // task: a webhook along with the message, and by the method too while the task is at work.
 func (s *session) observePush(ctx context.Context, p *pushed, streams bool) {
 	p.Before = s.callSelf(ctx)
+	v := s.keepVigil(ctx, p.Before)
+	defer v.end()
 	first := s.tryInline(ctx, p, false)
 	if first == nil || first.Tape.Fail != nil || first.Tape.MessageOnly() {
 		return
@@ -128,7 +135,9 @@ func (s *session) observePush(ctx context.Context, p *pushed, streams bool) {
 	if p.heard() || !p.accepted() {
 		return
 	}
+	silent := time.Now()
 	s.await(ctx, p, pushPatience(s.timing))
+	p.During = v.since(silent)
 	if !p.heard() {
 		p.After = s.callSelf(ctx)
 		base := s.env.Receiver.Base()

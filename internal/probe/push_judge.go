@@ -239,9 +239,12 @@ func judgeSilence(o trust.Observation, p *pushed) trust.Observation {
 		return judgeNotAccepted(o, p)
 	case !p.inPlace():
 		return judgeTooSoon(o, p)
-	case !p.Before.good() || !p.After.good():
-		return unlearned(o, trust.ReasonPushReceiverUnreachable, "a webhook was accepted and never called, and our own calls do not reach it either: "+
+	case !p.open():
+		return unlearned(o, trust.ReasonPushReceiverUnreachable, "a webhook was accepted and never called, and not all of our own calls reach it either: "+
 			"see whether --callback-url leads here")
+	case p.TurnedAway:
+		return unlearned(o, trust.ReasonPushReceiverUnreachable, "a webhook was accepted and never called, and our receiver had to turn somebody away "+
+			"meanwhile, or that of another replica did: too many called at once (agentpeer_callback_requests_total counts them as refused)")
 	case (p.Reachable || p.Called || p.Public) && !p.due():
 		return judgeNotDue(o, p)
 	case p.Reachable, p.Called, p.Public:
@@ -251,6 +254,12 @@ func judgeSilence(o trust.Observation, p *pushed) trust.Observation {
 	return unlearned(byRule(o, "C80"), trust.ReasonWebhookUnreachable, "a webhook was accepted and never called; agents that block private addresses "+
 		"are silent about it: probes.push.reachable says that this one can reach us")
 }
+
+// open: our door was seen open before, all the while, and after.
+func (p *pushed) open() bool { return p.Before.good() && p.During.good() && p.After.good() }
+
+// mayAccuse: nothing that we saw ourselves excuses silence.
+func (p *pushed) mayAccuse() bool { return !p.heard() && p.open() && p.inPlace() }
 
 func byRule(o trust.Observation, rule string) trust.Observation {
 	o.Rule = rule

@@ -48,7 +48,7 @@ func pushJob(t *testing.T, base string) Job {
 func runPush(t *testing.T, job Job, r Receiver) Report {
 	t.Helper()
 	began := time.Now()
-	rep := Run(context.Background(), Env{UserAgent: "probe-test", Receiver: r}, job)
+	rep := Run(context.Background(), Env{Egress: agent.Loopback(), UserAgent: "probe-test", Receiver: r}, job)
 	if took := time.Since(began); took > Bound(job) {
 		t.Errorf("the round took %s, more than its bound %s", took, Bound(job))
 	}
@@ -277,7 +277,7 @@ func TestWhoCalledInAnotherWayIsNotSilent(t *testing.T) {
 		"with another login": {[]delivery{{Kind: wire.KindTask, TaskID: "t", State: lifecycle.Completed, Token: secretAbsent, Auth: secretWrong}}, trust.Inconclusive},
 		"about no task":      {[]delivery{{Kind: wire.KindMessage, Token: secretRight, Auth: secretRight}}, trust.Inconclusive},
 	} {
-		p := &pushed{Generation: wire.V10, Before: reached, After: reached, Reachable: true,
+		p := &pushed{Generation: wire.V10, Before: reached, During: reached, After: reached, Reachable: true,
 			Trials: []*trial{{Tape: task, Sets: []setLook{{look: look{At: 1 * ms}}}, Deliveries: tc.came}}}
 		if o := judgePush(p); o.Outcome != tc.outcome {
 			t.Errorf("%s: %s %s %s", name, o.Outcome, o.Reason, o.Message)

@@ -70,10 +70,14 @@ type asking struct {
 	canceled *tape
 }
 
-// streams says whether a task is best followed by a stream: streaming is declared, and nothing in this round speaks against it.
+// streams says whether a task is best followed by a stream: streaming is declared, and nothing in this round or before it speaks against
+// it.
 func (a *asking) streams() bool {
-	return a.r.declared(trust.Streaming) && (a.exchange == nil || a.exchange.one.sort == good)
+	return a.mayStream() && (a.exchange == nil || a.exchange.one.sort == good)
 }
+
+// mayStream says whether this round asks for streams at all.
+func (a *asking) mayStream() bool { return a.r.declared(trust.Streaming) && !a.r.job.SingleShot }
 
 // ask asks each question of the job, in the order of the table. A question that panics is Inconclusive and takes no other with it.
 func (r *round) ask(ctx context.Context, s *session) {
@@ -111,6 +115,7 @@ func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Obser
 	o = q.ask(ctx, s, a)
 	o.Tasks = s.ledger.spent() - before
 	o.Capability = q.capability
+	o.Reason = s.job.Target.rejected(o.Reason, s.in.URL, wire.Binding(s.in.Binding))
 	if o.Reason == trust.ReasonTaskIdentityUnstable {
 		o.Rule = "design 4.14"
 		if s.job.Target.Identity == (wire.Identity{}) {
@@ -123,13 +128,13 @@ func (a *asking) one(ctx context.Context, s *session, q question) (o trust.Obser
 
 func (a *asking) needs(c trust.Capability) bool { return a.r.asked(c) }
 
-// shared is the round's one exchange, made by whoever needs it first: a stream where streaming is declared, else the single-shot control.
+// shared is the round's one exchange, made by whoever needs it first: a stream where one may be asked for, else the single-shot control.
 func (a *asking) shared(ctx context.Context, s *session) *exchange {
 	if a.exchange != nil {
 		return a.exchange
 	}
 	deep := a.needs(trust.Lifecycle)
-	if !a.r.declared(trust.Streaming) {
+	if !a.mayStream() {
 		a.exchange = s.observeControl(ctx, deep)
 		return a.exchange
 	}

@@ -75,6 +75,12 @@ func noneReached(tried []contact, barred *contact, listed int) contact {
 // tryInterface asks one interface for a task that cannot exist. It never reaches the model. known is its generation where that has been
 // settled before.
 func (s *session) tryInterface(ctx context.Context, in card.Interface, known wire.Generation) contact {
+	c := s.lookAtInterface(ctx, in, known)
+	c.reach.Reason = s.job.Target.rejected(c.reach.Reason, in.URL, wire.Binding(in.Binding))
+	return c
+}
+
+func (s *session) lookAtInterface(ctx context.Context, in card.Interface, known wire.Generation) contact {
 	c := contact{in: &in, usable: true, generation: wire.Generation(in.Generation())}
 	s.spoken = ""
 	if c.generation == "" {
@@ -91,8 +97,6 @@ func (s *session) tryInterface(ctx context.Context, in card.Interface, known wir
 	l := s.lookFor(ctx, newID(), time.Now())
 	c.reach, c.retry = judgeReach(l, c.generation), retryAfter(l.Fail)
 	switch {
-	case l.Redirected && (l.Code == codeMethodNotFound || l.Code == codeVersion):
-		c.reach = unlearned(c.reach, trust.ReasonEndpointRedirects, moved)
 	case l.routeMissing():
 		s.doubtRoute(ctx, &c)
 	case l.Code == codeMethodNotFound:
@@ -266,9 +270,6 @@ func (s *session) otherGeneration(spoken wire.Generation) sight {
 	return saw(refused, trust.ReasonProtocolGenerationMismatch, "C37",
 		"the card declares %s, whose methods are not found; the endpoint speaks %s", s.generation(), spoken).on(lifecycle.Card)
 }
-
-// moved: what is wrong with the place that a redirect leads to is no word about the one that the card names (design 3, C47).
-const moved = "the endpoint redirects to an address that does not know the declared generation's methods"
 
 func noMethod() sight {
 	return saw(refused, trust.ReasonMethodNotFound, "C35", "no A2A method is found, in any dialect").on(lifecycle.Card)

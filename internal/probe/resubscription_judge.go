@@ -61,8 +61,6 @@ func refusedJoin(o trust.Observation, l *long, code int) trust.Observation {
 			"asked to pick up the stream of the task just shown, TaskNotFound: an in-memory store behind several replicas answers so")
 	case code != codeMethodNotFound && code != codeUnsupported:
 		return unlearned(o, codeReason(t.Generation, code, t.Status), fmt.Sprintf("asked to pick the stream up, answered with error %d", code))
-	case t.Redirected:
-		return unlearned(o, trust.ReasonEndpointRedirects, text+" by another address, where redirects led")
 	case len(l.after) > 0 && l.after[0].Code == codeMethodNotFound:
 		return unlearned(o, trust.ReasonTaskOpsUnavailable, text+", and GetTask is not known there: a gateway may serve messages only")
 	case t.Generation != wire.V10:

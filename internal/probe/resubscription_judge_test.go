@@ -81,7 +81,6 @@ func TestJudgeResubscription(t *testing.T) {
 		"refused twice":                             {again: refusedWith(codeUnsupported), repeat: refusedWith(codeUnsupported), after: []look{working, working}, outcome: trust.Diverged, reason: trust.ReasonResubscriptionRefused},
 		"refused once":                              {again: refusedWith(codeUnsupported), after: []look{working}, outcome: trust.Inconclusive, reason: trust.ReasonProbeDeadlineExceeded},
 		"refused for a task that had ended":         {again: refusedWith(codeUnsupported), after: []look{done}, outcome: trust.Inconclusive, reason: trust.ReasonTaskEndedFirst},
-		"refused where redirects led":               {again: func() *tape { x := refusedWith(codeMethodNotFound); x.Redirected = true; return x }(), outcome: trust.Inconclusive, reason: trust.ReasonEndpointRedirects},
 		"more of the task came":                     {again: then(mark{At: 9 * ms, Count: 1, Kind: wire.KindArtifact, TaskID: "t"}), outcome: trust.Honored, reason: trust.ReasonHonored},
 		"an error came in its place":                {again: then(mark{At: 9 * ms, Count: 1, Kind: wire.KindError, Code: codeInternal}), outcome: trust.Inconclusive, reason: trust.ReasonAgentFailing},
 		"nothing of A2A came in its place":          {again: then(mark{At: 9 * ms, Count: 3, Kind: wire.KindOther}), outcome: trust.Inconclusive, reason: trust.ReasonStreamInterrupted},

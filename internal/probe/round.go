@@ -38,6 +38,9 @@ func Run(ctx context.Context, env Env, job Job) (rep Report) {
 func Bound(job Job) time.Duration {
 	t := job.Target.Timing
 	b := cardBound(t) + reachBound(t) + cleanupTimeout
+	if job.Target.Verification.JWKS != nil {
+		b += t.FirstEvent
+	}
 	if job.Kind != trust.Behavior {
 		return b
 	}
@@ -65,6 +68,7 @@ type round struct {
 	observations []trust.Observation
 	orphans      []Orphan
 	interfaces   []InterfaceReport
+	signature    trust.Signature
 	// refusalStands: the endpoint refused its declared dialect again, on a new connection.
 	refusalStands bool
 }
@@ -86,8 +90,10 @@ func (r *round) run(ctx context.Context, s *session) {
 // readCard reads the card, or takes what is known of it where it has not changed. It says whether there is one.
 func (r *round) readCard(ctx context.Context, s *session) bool {
 	etag := ""
-	if r.job.Known != nil && r.job.Kind == trust.Reachability {
-		etag = r.job.ETag // a behaviour round reads the card itself: its modes shape the probes
+	if r.job.Known != nil && r.job.Kind == trust.Reachability && !r.job.Target.Verification.Wanted {
+		// A behaviour round reads the card itself: its modes shape the probes. What is verified is read whole as well, so that a key that
+		// was taken away stops counting although the card stays as it is.
+		etag = r.job.ETag
 	}
 	r.fetched = s.fetchCard(ctx, etag)
 	if r.fetched.reason != "" {
@@ -96,9 +102,9 @@ func (r *round) readCard(ctx context.Context, s *session) bool {
 		return false
 	}
 	s.card = r.fetched.card
-	if s.card == nil && r.job.Known == nil {
-		r.reach = unlearned(trust.Observation{Rule: "wire 6"}, trust.ReasonCardUnavailable, "the card came as not modified, and none was known")
-		return false
+	if s.card != nil && r.job.Target.Verification.Wanted {
+		s.asking.begin(ErrandKeys)
+		r.signature = s.verify(ctx, s.card)
 	}
 	return true
 }
@@ -148,6 +154,11 @@ func (r *round) reachCard(ctx context.Context, s *session) bool {
 		s.speak(*r.contact.in, r.contact.generation)
 		r.claims = s.card.Claims(*r.contact.in)
 	}
+	reached := r.contact.in
+	if r.reach.Outcome != trust.Honored {
+		reached = nil
+	}
+	r.signature = s.addressed(r.signature, reached, list)
 	return true
 }
 
@@ -225,12 +236,14 @@ func (r *round) report(s *session) Report {
 		Round: trust.Round{
 			Number:       r.job.Round,
 			Kind:         r.job.Kind,
+			Unmarked:     r.job.Unmarked,
 			Started:      r.started,
 			Finished:     time.Now(),
 			Claims:       r.claims,
 			Reach:        r.reach,
 			Usable:       !r.unusable,
 			Observations: r.observations,
+			Signature:    r.signature,
 		},
 	}
 	if r.job.Kind == trust.Behavior {

@@ -20,7 +20,7 @@ import (
 func TestQuestionThatPanicsIsInconclusiveAndTakesNoOtherWithIt(t *testing.T) {
 	a := with(agent.V10)
 	job := jobFor(t, a.Start(t), trust.Streaming, trust.Cancellation, trust.Continuation)
-	rep := Run(context.Background(), Env{Progress: func(words string) {
+	rep := Run(context.Background(), Env{Egress: agent.Loopback(), Progress: func(words string) {
 		if words == "cancellation" {
 			panic("a fault of our own")
 		}
@@ -33,7 +33,7 @@ func TestQuestionThatPanicsIsInconclusiveAndTakesNoOtherWithIt(t *testing.T) {
 func TestRoundThatPanicsIsInconclusive(t *testing.T) {
 	a := with(agent.V10)
 	job := jobFor(t, a.Start(t), trust.Streaming)
-	rep := Run(context.Background(), Env{Progress: func(string) { panic("a fault of our own") }}, job)
+	rep := Run(context.Background(), Env{Egress: agent.Loopback(), Progress: func(string) { panic("a fault of our own") }}, job)
 	if rep.Round.Reach.Reason != trust.ReasonPanicked || !rep.Round.Usable || rep.Round.Number != job.Round {
 		t.Errorf("the report is %+v", rep.Round)
 	}
@@ -46,7 +46,7 @@ func TestRoundThatIsCalledOffEndsSoonAndCancelsItsTasks(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan Report, 1)
-	go func() { done <- Run(ctx, Env{}, job) }()
+	go func() { done <- Run(ctx, Env{Egress: agent.Loopback()}, job) }()
 	waitFor(t, func() bool { return a.Counts().Requests["GetTask"] == 2 }) // reachability, and the first look beside the stream
 	began := time.Now()
 	cancel()
@@ -159,7 +159,7 @@ func TestCaseRulesAContradictionThatMayDemoteIsNotReportedUnderOtherClaims(t *te
 	job := jobFor(t, base, trust.Streaming)
 	job.Doubt = []trust.Capability{trust.Streaming}
 	changed := false
-	rep := Run(context.Background(), Env{Progress: func(words string) {
+	rep := Run(context.Background(), Env{Egress: agent.Loopback(), Progress: func(words string) {
 		if words == "streaming" && !changed {
 			changed = true
 			a.Set(agent.With(func(c *agent.Config) { c.Card.Revision = "another" }))
@@ -178,7 +178,7 @@ func TestStreamThatFailsBesideAGoodControlIsNotComparedUnderOtherClaims(t *testi
 		t.Errorf("the pair is %+v", o.Pair)
 	}
 	changed := false
-	rep := Run(context.Background(), Env{Progress: func(words string) {
+	rep := Run(context.Background(), Env{Egress: agent.Loopback(), Progress: func(words string) {
 		if words == "streaming" && !changed {
 			changed = true
 			a.Set(agent.With(func(c *agent.Config) { c.Card.Revision = "another" }))
@@ -255,6 +255,30 @@ func TestProbesAreMarkedAndSayWhatTheyProbedWith(t *testing.T) {
 		})
 		if !marked {
 			t.Errorf("%s: no request carries the mark of round 7", g)
+		}
+	}
+}
+
+// Whoever treats probes better than users by our mark or our user agent finds neither in a round that is sent without them.
+func TestAnUnmarkedRoundShowsNobodyThatItIsOurs(t *testing.T) {
+	for _, g := range []agent.Generation{agent.V10, agent.V03, agent.V01} {
+		a := with(g)
+		job := jobFor(t, a.Start(t), trust.Streaming, trust.Lifecycle)
+		job.Unmarked = true
+		job.Target.Fixtures.Message = &Fixture{Parts: []wire.Part{{Text: "hello"}}, Metadata: map[string]any{"tenant": "acme"}}
+		rep := runJob(t, job)
+		o := check(t, rep, trust.Streaming, expectation{outcome: trust.Honored})
+		if !slices.Equal(o.ProbedWith, []string{"tenant"}) || !rep.Round.Unmarked {
+			t.Errorf("probed with %q, unmarked %v: want the evidence to say so", o.ProbedWith, rep.Round.Unmarked)
+		}
+		if len(a.Requests()) == 0 {
+			t.Error("the agent was asked nothing")
+		}
+		for _, r := range a.Requests() {
+			said := r.Header.Get("User-Agent") + string(r.Params) + r.Header.Get("X-A2A-Extensions")
+			if strings.Contains(said, "probe") || strings.Contains(said, "agentpeer") || r.Header.Get("User-Agent") == "" {
+				t.Errorf("%s: %s tells that it is ours: %s %s", g, r.Method, r.Header, r.Params)
+			}
 		}
 	}
 }

@@ -24,8 +24,13 @@ type RunnerOptions struct {
 	Rounds int
 	// HungRounds is how many rounds may run at once of peers whose last round hung; a quarter of Rounds.
 	HungRounds int
-	// PerOrigin is how many rounds may run at once against one origin; 4. Peers that hung get one place of their own.
+	// PerOrigin is how many rounds may be young at once against one origin; 4. Peers that hung get one place of their own. No namespace has more
+	// than half of them (rounded up) while another waits for that origin, and no more than PerOrigin in flight there. A round older than SlowAfter
+	// gives its place to another namespace that waits: at most twice PerOrigin are in flight.
 	PerOrigin int
+	// PerNamespace is how many rounds of one namespace may be in flight at once in all, those that became slow and those of peers that hung
+	// included; a quarter of all that may be in flight, which is as many as Rounds. Of the HungRounds it gets the same share.
+	PerNamespace int
 	// SlowAfter is the age at which a round gives its place to the next peer and goes on beside it; 5 s.
 	SlowAfter time.Duration
 	// StopTimeout bounds how long Start waits for rounds to cancel their tasks after its context has ended; 20 s.
@@ -33,8 +38,8 @@ type RunnerOptions struct {
 	Log         logr.Logger
 }
 
-// Runner runs rounds in the background: bounded, one per peer, a few per origin. It keeps each report until it is taken over
-// (Done) and starts no new round of that peer before. It owns no schedule: whoever submits decides when. Safe for concurrent use.
+// Runner runs rounds in the background: bounded, one per peer, a few per origin, a share per namespace. It keeps each report until it is
+// taken over (Done) and starts no new round of that peer before. It owns no schedule: whoever submits decides when. Safe for concurrent use.
 type Runner struct {
 	opt  RunnerOptions
 	wake chan string
@@ -43,8 +48,8 @@ type Runner struct {
 	ctx     context.Context // of Start; nil before
 	stopped bool
 	peers   map[string]*runnerPeer
-	origins map[string]*origin
-	lanes   [2]lane
+	lines   lines
+	places  [2]int // held, by lane
 	total   int
 	last    time.Time
 	rounds  sync.WaitGroup
@@ -58,41 +63,22 @@ const (
 	hungLane
 )
 
-// lane is a queue and the number of its rounds that hold a place.
-type lane struct {
-	queue  []*runnerPeer
-	places int
-}
-
-// origin counts the rounds running against one origin, by lane, and holds those that wait for their turn.
-type origin struct {
-	running [2]int
-	waiting [2][]*runnerPeer
-}
-
-// next takes the first that still waits; those dropped meanwhile are passed over.
-func (o *origin) next(id laneID) *runnerPeer {
-	for len(o.waiting[id]) > 0 {
-		p := o.waiting[id][0]
-		o.waiting[id] = o.waiting[id][1:]
-		if p.queued {
-			return p
-		}
-	}
-	return nil
-}
-
 // runnerPeer is what the Runner knows of one peer.
 type runnerPeer struct {
-	job     Job
-	origin  string
-	lane    laneID // of the round queued or running
-	hung    bool   // whether the last round hung
-	queued  bool
-	cancel  context.CancelFunc // of the round running; nil if none
-	place   bool               // whether that round still holds a place of its lane
-	report  *Report            // finished and not yet taken over
-	dropped bool               // forgotten or canceled: throw the report away
+	job       Job
+	namespace *namespace
+	origin    string
+	lane      laneID             // of the round queued or running
+	hung      bool               // whether the last round hung
+	queued    spot               // where the round waits
+	cancel    context.CancelFunc // of the round running; nil if none
+	place     bool               // whether that round still holds a place of its lane
+	slow      bool               // whether that round is older than SlowAfter
+	aside     bool               // whether that round gave up its place at its origin
+	wants     bool               // whether the round queued had to wait for its origin
+	report    *Report            // finished and not yet taken over
+	dropped   bool               // forgotten or canceled: throw the report away
+	gone      bool               // forgotten: nothing of it is kept once its round has ended
 }
 
 // NewRunner makes a Runner. It runs nothing until Start.
@@ -109,19 +95,26 @@ func NewRunner(o RunnerOptions) *Runner {
 	if o.PerOrigin <= 0 {
 		o.PerOrigin = 4
 	}
+	if o.PerNamespace <= 0 {
+		o.PerNamespace = o.Rounds
+	}
 	if o.SlowAfter <= 0 {
 		o.SlowAfter = 5 * time.Second
 	}
 	if o.StopTimeout <= 0 {
 		o.StopTimeout = 20 * time.Second
 	}
+	share := (o.HungRounds*o.PerNamespace + inFlight*o.Rounds - 1) / (inFlight * o.Rounds)
 	return &Runner{
-		opt:     o,
-		wake:    make(chan string, 1024),
-		peers:   map[string]*runnerPeer{},
-		origins: map[string]*origin{},
+		opt:   o,
+		wake:  make(chan string, 1024),
+		peers: map[string]*runnerPeer{},
+		lines: newLines([2]int{o.PerOrigin, 1}, [2]int{o.PerNamespace, share}),
 	}
 }
+
+// inFlight is how many rounds may be in flight for each that may be young.
+const inFlight = 4
 
 // Wake carries the key of each peer whose report is ready. A key may come twice, or after its report was taken over.
 func (r *Runner) Wake() <-chan string { return r.wake }
@@ -168,18 +161,18 @@ func (r *Runner) Submit(job Job) bool {
 	}
 	p := r.peers[job.Target.Key]
 	if p == nil {
-		p = &runnerPeer{}
+		p = &runnerPeer{namespace: r.lines.enter(job.Target.Key)}
 		r.peers[job.Target.Key] = p
 	}
-	if p.queued || p.cancel != nil || p.report != nil {
+	if p.queued.waits() || p.cancel != nil || p.report != nil {
 		return false
 	}
-	p.job, p.origin, p.queued, p.dropped = job, originOf(job.Target.URL), true, false
+	p.job, p.origin, p.dropped = job, originOf(job.Target.URL), false
 	p.lane = mainLane
 	if p.hung {
 		p.lane = hungLane
 	}
-	r.lanes[p.lane].queue = append(r.lanes[p.lane].queue, p)
+	r.lines.join(p)
 	r.dispatch()
 	return true
 }
@@ -208,7 +201,7 @@ func (r *Runner) Busy(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.peers[key]
-	return p != nil && (p.queued || p.cancel != nil)
+	return p != nil && (p.queued.waits() || p.cancel != nil)
 }
 
 // Cancel ends the round of a peer that waits or runs, and throws its report away. A running round still cancels the tasks it began.
@@ -227,12 +220,19 @@ func (r *Runner) Forget(key string) {
 	if p := r.peers[key]; p != nil {
 		r.drop(p)
 		delete(r.peers, key)
+		if p.gone = true; p.cancel == nil {
+			r.lines.depart(p.namespace)
+		}
 	}
 }
 
-// drop needs the lock. A queued peer stays in its queue and is passed over there.
+// drop needs the lock.
 func (r *Runner) drop(p *runnerPeer) {
-	p.queued, p.report = false, nil
+	p.report = nil
+	if p.queued.waits() {
+		r.lines.quit(p)
+		r.dispatch()
+	}
 	if p.cancel != nil {
 		p.dropped = true
 		p.cancel()
@@ -256,7 +256,7 @@ func (r *Runner) Stats() Stats {
 	s := Stats{LastSuccess: r.last}
 	for _, p := range r.peers {
 		switch {
-		case p.queued:
+		case p.queued.waits():
 			s.Queued++
 		case p.cancel != nil:
 			s.Running++
@@ -277,26 +277,13 @@ func (r *Runner) dispatch() {
 		return
 	}
 	limit := [2]int{r.opt.Rounds, r.opt.HungRounds}
-	perOrigin := [2]int{r.opt.PerOrigin, 1}
-	for id := range r.lanes {
-		l := &r.lanes[id]
-		for len(l.queue) > 0 && l.places < limit[id] && r.total < 4*r.opt.Rounds {
-			p := l.queue[0]
-			l.queue[0], l.queue = nil, l.queue[1:]
-			if !p.queued {
-				continue // dropped while it waited
+	for _, id := range []laneID{mainLane, hungLane} {
+		for r.places[id] < limit[id] && r.total < inFlight*r.opt.Rounds {
+			p := r.lines.next(id)
+			if p == nil {
+				break
 			}
-			o := r.origins[p.origin]
-			if o == nil {
-				o = &origin{}
-				r.origins[p.origin] = o
-			}
-			if o.running[id] >= perOrigin[id] {
-				o.waiting[id] = append(o.waiting[id], p)
-				continue
-			}
-			o.running[id]++
-			l.places++
+			r.places[id]++
 			r.start(p)
 		}
 	}
@@ -305,7 +292,7 @@ func (r *Runner) dispatch() {
 // start needs the lock.
 func (r *Runner) start(p *runnerPeer) {
 	ctx, cancel := context.WithCancel(r.ctx)
-	p.queued, p.cancel, p.place = false, cancel, true
+	p.cancel, p.place = cancel, true
 	r.total++
 	r.rounds.Add(1)
 	go r.round(ctx, p, p.job)
@@ -327,16 +314,19 @@ func (r *Runner) round(ctx context.Context, p *runnerPeer, job Job) {
 	}
 }
 
-// release gives the place of a round that has become slow to the next peer; the round goes on.
+// release gives the place of a round that has become slow to the next peer, and that at its origin to another namespace; the round goes on.
 func (r *Runner) release(p *runnerPeer, job Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// In the lane of the hung a place is a place: that is what bounds them.
-	if p.cancel != nil && p.place && p.lane == mainLane && p.job.Round == job.Round {
-		p.place = false
-		r.lanes[p.lane].places--
-		r.dispatch()
+	if p.cancel == nil || p.job.Round != job.Round {
+		return
 	}
+	r.lines.slowed(p)
+	if p.place && p.lane == mainLane { // in the lane of the hung a place is a place: that is what bounds them
+		p.place = false
+		r.places[p.lane]--
+	}
+	r.dispatch()
 }
 
 // finish stores the report and frees what the round held. It is false if nobody wants the report any more.
@@ -348,16 +338,10 @@ func (r *Runner) finish(p *runnerPeer, job Job, report Report) bool {
 	r.total--
 	if p.place {
 		p.place = false
-		r.lanes[p.lane].places--
+		r.places[p.lane]--
 	}
-	o := r.origins[p.origin]
-	o.running[p.lane]--
-	if next := o.next(p.lane); next != nil {
-		// Its turn came once already, so it goes to the front.
-		r.lanes[p.lane].queue = append([]*runnerPeer{next}, r.lanes[p.lane].queue...)
-	} else if o.running[mainLane]+o.running[hungLane] == 0 && len(o.waiting[mainLane])+len(o.waiting[hungLane]) == 0 {
-		delete(r.origins, p.origin)
-	}
+	r.lines.ended(p)
+	p.job = Job{} // a peer at rest keeps neither its credentials nor its certificates
 	wanted := !p.dropped && r.ctx.Err() == nil
 	if wanted {
 		p.hung = hung(report)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/agentpeer/agentpeer/internal/wire"
@@ -28,42 +29,158 @@ func (c selfCall) good() bool { return c.Made && c.Reached && c.Whole }
 // callSelf calls a webhook of its own, so that nothing mixes with what peers deliver.
 func (s *session) callSelf(ctx context.Context) selfCall {
 	c := selfCall{Made: true}
-	h, err := s.openWebhook()
+	d, err := s.openDoor()
 	if err != nil {
 		return c
 	}
-	defer h.done()
+	defer d.close()
+	ctx, cancel := s.unary(ctx)
+	defer cancel()
+	c.Reached, c.Whole = true, true
+	for range selfCalls {
+		reached, whole := d.knock(ctx)
+		if c.Reached, c.Whole = reached, c.Whole && whole; !reached {
+			return selfCall{Made: true}
+		}
+	}
+	return c
+}
+
+// door is a webhook of our own, and the way to it that peers have.
+type door struct {
+	hook   *webhook
+	url    *url.URL
+	client *wire.Client
+}
+
+func (s *session) openDoor() (*door, error) {
+	h, err := s.openWebhook()
+	if err != nil {
+		return nil, err
+	}
 	base := s.env.Receiver.Base()
 	client, err := wire.NewClient(wire.Options{AllowHosts: []string{hostPort(base)}, UserAgent: s.env.UserAgent})
 	if err != nil {
-		return c
+		h.done()
+		return nil, err
 	}
-	defer client.Close()
-	ctx, cancel := s.unary(ctx)
-	defer cancel()
-	u, err := base.Parse(h.config.URL)
-	if err != nil {
-		return c
+	d := &door{hook: h, client: client}
+	if d.url, err = base.Parse(h.config.URL); err != nil {
+		d.close()
+		return nil, err
 	}
-	header := http.Header{"Content-Type": {"application/json"}, "Authorization": {h.config.Scheme + " " + h.config.Credentials}}
+	return d, nil
+}
+
+func (d *door) close() {
+	d.client.Close()
+	d.hook.done()
+}
+
+// knock calls once, on a new connection, and says whether that came to us, and with its headers.
+func (d *door) knock(ctx context.Context) (reached, whole bool) {
+	c := d.hook.config
+	header := http.Header{"Content-Type": {"application/json"}, "Authorization": {c.Scheme + " " + c.Credentials}}
 	for _, name := range tokenHeaders {
-		header.Set(name, h.config.Token)
+		header.Set(name, c.Token)
 	}
-	for range selfCalls {
-		fresh := client.Fresh()
-		status, err := fresh.Post(ctx, u, header, []byte(`{"statusUpdate":{"taskId":"self","status":{"state":"TASK_STATE_WORKING"}}}`))
-		fresh.Close()
-		if err != nil || status < 200 || status > 299 {
-			return c
+	fresh := d.client.Fresh()
+	status, err := fresh.Post(ctx, d.url, header, []byte(`{"statusUpdate":{"taskId":"self","status":{"state":"TASK_STATE_WORKING"}}}`))
+	fresh.Close()
+	came := d.hook.drain()
+	if err != nil || status < 200 || status > 299 || len(came) == 0 {
+		return false, false
+	}
+	whole = true
+	for _, one := range came {
+		whole = whole && one.Token == secretRight && one.Auth == secretRight && !one.Unread
+	}
+	return true, whole
+}
+
+// vigil calls a webhook of our own again and again while a peer should call its own. Before and after are not enough: whoever fills our places
+// for a minute, or those of one replica, makes a peer silent and is gone.
+type vigil struct {
+	end func()
+
+	mu    sync.Mutex
+	calls []vigilCall
+}
+
+type vigilCall struct {
+	began          time.Time
+	reached, whole bool
+}
+
+// senderPatience is when some senders give up (wire reference 7.4): a call that takes longer is as good as none.
+const senderPatience = 5 * time.Second
+
+// vigilPause is the time between two calls. The last silence has room for several, and an honest peer has mostly called before the first.
+func vigilPause(t Timing) time.Duration { return pushPatience(t) / 6 }
+
+// keepVigil begins to call; end waits for that to be over. Where our door is closed already there is nothing to watch.
+func (s *session) keepVigil(ctx context.Context, before selfCall) *vigil {
+	v := &vigil{end: func() {}}
+	if !before.good() {
+		return v
+	}
+	d, err := s.openDoor()
+	if err != nil {
+		return v
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer d.close()
+		defer func() {
+			if recover() != nil { // nobody is above this goroutine; a call that did not come accuses nobody
+				v.note(vigilCall{})
+			}
+		}()
+		for pause(ctx, vigilPause(s.timing)) {
+			v.add(ctx, d, min(s.timing.FirstEvent, senderPatience))
+		}
+	}()
+	v.end = func() {
+		cancel()
+		<-ended
+	}
+	return v
+}
+
+// add makes one call. One that we broke off ourselves tells nothing.
+func (v *vigil) add(ctx context.Context, d *door, patience time.Duration) {
+	one, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c := vigilCall{began: time.Now()}
+	c.reached, c.whole = d.knock(one)
+	if ctx.Err() != nil {
+		return
+	}
+	v.note(c)
+}
+
+func (v *vigil) note(c vigilCall) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls = append(v.calls, c)
+}
+
+// since ends the vigil and says what it saw. It says nothing where less than two calls were made since the silence began.
+func (v *vigil) since(silent time.Time) selfCall {
+	v.end()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	meanwhile, all := 0, selfCall{Reached: true, Whole: true}
+	for _, c := range v.calls {
+		all.Reached, all.Whole = all.Reached && c.reached, all.Whole && c.whole
+		if !c.began.Before(silent) {
+			meanwhile++
 		}
 	}
-	came := h.deliveries(time.Now())
-	c.Reached = len(came) >= selfCalls
-	c.Whole = c.Reached
-	for _, d := range came {
-		c.Whole = c.Whole && d.Token == secretRight && d.Auth == secretRight && !d.Unread
-	}
-	return c
+	all.Made = meanwhile >= 2
+	return all
 }
 
 // hostPort of a URL, with the scheme's own port where it names none.

@@ -26,8 +26,6 @@ type session struct {
 	asking *errand
 	// spoken is the sibling dialect that is known where the declared one is not; empty if none was looked for or found.
 	spoken wire.Generation
-	// afresh: the card is wanted as it is now, and not as some cache on the way has it.
-	afresh bool
 	// retry is the longest that the peer asked us to wait.
 	retry time.Duration
 	// tried are the interfaces that were asked for one that answers, in order.
@@ -47,10 +45,15 @@ func open(env Env, job Job) (*session, error) {
 	t := job.Target
 	q := &errand{}
 	c, err := wire.NewClient(wire.Options{
-		Allow:       t.Allow,
+		Egress:      env.Egress,
+		Tenant:      t.Tenant,
 		AllowHosts:  t.AllowHosts,
+		Pinned:      t.Pinned,
 		Credentials: t.Credentials,
-		UserAgent:   env.UserAgent,
+		Tokens:      env.Tokens,
+		ServerName:  t.ServerName,
+		SPKI:        t.SPKI,
+		UserAgent:   userAgent(env, job),
 		Limits:      env.Limits,
 		RootCAs:     t.RootCAs,
 		Trace:       env.Trace,
@@ -60,6 +63,16 @@ func open(env Env, job Job) (*session, error) {
 		return nil, fmt.Errorf("preparing to talk to %q: %w", t.Key, err)
 	}
 	return &session{job: job, timing: t.Timing, env: env, client: c, ledger: &ledger{}, ids: &identities{}, asking: q}, nil
+}
+
+// unmarkedAgent is what any program in Go says that says nothing of itself.
+const unmarkedAgent = "Go-http-client/1.1"
+
+func userAgent(env Env, job Job) string {
+	if job.Unmarked {
+		return unmarkedAgent
+	}
+	return env.UserAgent
 }
 
 func (s *session) close() { s.client.Close() }

@@ -91,12 +91,7 @@ func (s *session) frameRefusal(ctx context.Context, x *exchange, f *Fixture) {
 // methodNotFound tells what -32601 in answer to a streaming call means, by asking the send method and the sibling dialects (C25, C35,
 // C37, C38).
 func (s *session) methodNotFound(ctx context.Context, x *exchange) {
-	own := s.knows(ctx, s.rpc)
-	switch {
-	case x.first.Redirected:
-		x.one = saw(unsure, trust.ReasonEndpointRedirects, "C47", "asked for a stream, method not found: "+moved)
-		return
-	case own != nil:
+	if own := s.knows(ctx, s.rpc); own != nil {
 		x.one = s.mismatch(ctx, *own)
 		return
 	}

@@ -188,6 +188,9 @@ func unfinishedStream(t *tape, tm Timing) sight {
 	if m, ok := t.Last(); ok {
 		last = string(m.State)
 	}
+	if t.End == wire.EndTooLarge { // what was withheld may be what we did not read
+		return saw(unsure, trust.ReasonUnexpectedAnswer, "design 4.10", "the stream outgrew a limit after %s", last)
+	}
 	if l, ok := withheldWhileOpen(t, tm); ok {
 		return saw(bad, trust.ReasonStreamStateDivergesFromTask, "C04",
 			"the open stream stayed at %s while GetTask said %s from %s on", last, l.State, offset(l.At)).on(lifecycle.Protocol)
@@ -202,8 +205,6 @@ func unfinishedStream(t *tape, tm Timing) sight {
 	switch {
 	case t.Left != leftNot || t.End == wire.EndOurs:
 		return deadlineStream(t, tm, last)
-	case t.End == wire.EndTooLarge:
-		return saw(unsure, trust.ReasonUnexpectedAnswer, "design 4.10", "the stream outgrew a limit after %s", last)
 	case t.End != wire.EndOrderly:
 		return saw(unsure, trust.ReasonStreamInterrupted, "cases rule 5", "the stream broke after %s", last)
 	}

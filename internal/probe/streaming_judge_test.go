@@ -105,6 +105,8 @@ func TestCaseRulesOneStreamAndItsCrossChecks(t *testing.T) {
 		"ends by reset though the task is over":             {stream(working).told(120*ms, completed, 0).but(func(t *tape) { t.End = wire.EndReset }), unsure, trust.ReasonStreamInterrupted},
 		"is delimited by closing, so the end tells nothing": {stream(working).told(120*ms, completed, 0).but(func(t *tape) { t.End = wire.EndCloseDelimited }), unsure, trust.ReasonStreamInterrupted},
 		"outgrows a limit":                                  {stream(working).but(func(t *tape) { t.End = wire.EndTooLarge }), unsure, trust.ReasonUnexpectedAnswer},
+		"brings what we do not read, long after the end": {stream(working).but(func(t *tape) { t.EndAt, t.End = 12*s, wire.EndTooLarge }).
+			told(1*s, completed, 0).told(11*s, completed, 0), unsure, trust.ReasonUnexpectedAnswer},
 		"stays open and hides an end for longer than grace": {stream(working).but(func(t *tape) {
 			t.EndAt, t.Left, t.LeftAt, t.End = 12*s, leftWithheld, 12*s, wire.EndOurs
 		}).told(1*s, completed, 0).told(11*s, completed, 0), bad, trust.ReasonStreamStateDivergesFromTask},

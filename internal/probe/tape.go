@@ -28,8 +28,6 @@ type tape struct {
 	Marks []mark
 	// Status of the HTTP answer.
 	Status int
-	// Redirected: the answer came from another address than the card's, where redirects led.
-	Redirected bool
 	// Unfold writes every event down by itself from here on.
 	Unfold bool
 	// Events counts all of them.
@@ -102,9 +100,8 @@ type look struct {
 	Parts int
 	// Bytes are those of the task's artifacts.
 	Bytes int
-	// Correlated as of a mark, Redirected as of the tape.
+	// Correlated as of a mark.
 	Correlated bool
-	Redirected bool
 	date       time.Time
 }
 

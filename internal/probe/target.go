@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"crypto/sha256"
 	"net/netip"
 	"net/url"
 	"time"
@@ -13,6 +14,9 @@ import (
 type Target struct {
 	// Key names the peer among others (namespace/name).
 	Key string
+	// Tenant is the namespace, whose share of the process's connections and memory the rounds have (see wire.Options); empty: nobody else
+	// is there.
+	Tenant string
 	// ID is whom verdicts are about (the URL, and the serviceRef it came from).
 	ID string
 	// URL the card is found under and the origin that credentials may go to.
@@ -24,15 +28,30 @@ type Target struct {
 	Preference     card.Preference
 	Credentials    wire.Credentials
 	RootCAs        []byte
-	// Allow and AllowHosts open the dialer's guard (see wire.Options).
-	Allow      []netip.Prefix
+	// ServerName and SPKI narrow which certificates are taken (see wire.Options).
+	ServerName string
+	SPKI       [][sha256.Size]byte
+	// AllowHosts and Pinned open the dialer's guard (see wire.Options).
 	AllowHosts []string
+	Pinned     map[string][]netip.AddrPort
+	// Verification of the card's signatures.
+	Verification Verification
 	// Identity says what tells tasks apart besides their ids.
 	Identity wire.Identity
 	Timing   Timing
 	Fixtures Fixtures
 	// PushReachable says that the peer can reach our receiver of webhooks: silence is then the peer's own.
 	PushReachable bool
+}
+
+// Verification says whether the card's signatures are verified, and with what. The zero value verifies nothing.
+type Verification struct {
+	// Wanted says that signatures are to be verified.
+	Wanted bool
+	// Keys are documents with public keys: JWK sets, JWKs or PEM.
+	Keys [][]byte
+	// JWKS is where a JWK set is fetched from, without credentials; nil: nowhere.
+	JWKS *url.URL
 }
 
 // Timing bounds a probe. The caller fills every field.

@@ -238,6 +238,7 @@ func TestCaseRulesWhoseFaultAReplyIs(t *testing.T) {
 	reply := func(id string) *tape {
 		return &tape{Marks: []mark{{Kind: wire.KindTask, TaskID: id, State: atWork, Count: 1}}}
 	}
+	anew := &tape{Marks: []mark{{Kind: wire.KindTask, TaskID: "t1", State: lifecycle.Submitted, Count: 1}, {Kind: wire.KindTask, TaskID: "t1", State: done, Count: 1}}}
 	message := &tape{Marks: []mark{{Kind: wire.KindMessage, Count: 1}}}
 	failed := func(code int) *tape { return &tape{Marks: []mark{{Kind: wire.KindError, Code: code, Count: 1}}} }
 	get := func(st lifecycle.State) look { return look{ID: "t1", State: st} }
@@ -248,23 +249,27 @@ func TestCaseRulesWhoseFaultAReplyIs(t *testing.T) {
 		reason  trust.Reason
 	}{
 		"continued": {talked{reached: true, before: &asks, reply: reply("t1")}, isHonored, trust.ReasonHonored},
-		"(a) GetTask said it asks, the old stands": {talked{reached: true, before: &asks, reply: reply("t2"), after: []look{asks, asks}}, isDiverged, trust.ReasonTaskIDChangedOnContinuation},
-		"the old task moved on all the same":       {talked{reached: true, before: &asks, reply: reply("t2"), after: []look{asks, get(done)}}, isInconclusive, trust.ReasonTaskIdentityUnstable},
-		"(b) history promised, working seen":       {talked{working: true, promised: true, before: &works, reply: reply("t2"), after: []look{works, works}}, isDiverged, trust.ReasonTaskIDChangedOnContinuation},
-		"(b) client-made ids, working seen":        {talked{working: true, clientNames: true, before: &works, reply: reply("t2"), after: []look{works, works}}, isDiverged, trust.ReasonTaskIDChangedOnContinuation},
-		"(c) only the stream said that it asks":    {talked{reached: true, working: true, before: &works, reply: reply("t2"), after: []look{works, works}}, isInconclusive, trust.ReasonNotContinued},
-		"nobody can say what became of the old":    {talked{reached: true, before: &asks, reply: reply("t2"), after: []look{{Code: codeTaskNotFound}}}, isInconclusive, trust.ReasonNotContinued},
-		"an error to a reply nobody asked for":     {talked{working: true, promised: true, before: &works, reply: failed(codeUnsupported), after: []look{works}}, isInconclusive, trust.ReasonInputRequiredNotReached},
-		"a reply nobody asked for, same id":        {talked{working: true, promised: true, before: &works, reply: reply("t1"), after: []look{works}}, isInconclusive, trust.ReasonInputRequiredNotReached},
-		"refused while it asks":                    {talked{reached: true, before: &asks, reply: failed(codeUnsupported), after: []look{asks, asks}}, isDiverged, trust.ReasonContinuationRefused},
-		"its words refused, alone too":             {talked{reached: true, before: &asks, reply: failed(codeInvalidParams), control: failed(codeInvalidParams), after: []look{asks, asks}}, isInconclusive, trust.ReasonProbeRejected},
-		"its words taken alone, not as a reply":    {talked{reached: true, before: &asks, reply: failed(codeInvalidParams), control: reply("t3"), after: []look{asks, asks}}, isDiverged, trust.ReasonContinuationRefused},
-		"an error, and taken up all the same":      {talked{reached: true, before: &asks, reply: failed(codeInternal), after: []look{get(done)}}, isHonored, trust.ReasonHonored},
-		"an error, and the task failed":            {talked{reached: true, before: &asks, reply: failed(codeInternal), after: []look{get(lifecycle.Failed)}}, isInconclusive, trust.ReasonAgentFailing},
-		"not found, though just shown":             {talked{reached: true, before: &asks, reply: failed(codeTaskNotFound), after: []look{asks, asks}}, isInconclusive, trust.ReasonReplicaInconsistency},
-		"a Message, and the task moved on":         {talked{reached: true, before: &asks, reply: message, after: []look{get(done)}}, isHonored, trust.ReasonHonored},
-		"a Message, and the task stands":           {talked{reached: true, before: &asks, reply: message, after: []look{asks, asks}}, isInconclusive, trust.ReasonMessageOnly},
-		"no reply was sent":                        {talked{}, isInconclusive, trust.ReasonProbeDeadlineExceeded},
+		"its own id, on a replica that made a task of it": {talked{reached: true, clientNames: true, before: &asks, reply: anew, after: []look{asks, get(done)}}, isInconclusive, trust.ReasonReplicaInconsistency},
+		"its own id, submitted, and the store is prompt":  {talked{reached: true, clientNames: true, before: &asks, reply: anew, after: []look{get(done)}}, isHonored, trust.ReasonHonored},
+		"the peer's id, submitted, and the store lags":    {talked{reached: true, before: &asks, reply: anew, after: []look{asks, get(done)}}, isHonored, trust.ReasonHonored},
+		"its own id, at work, and the store lags":         {talked{reached: true, clientNames: true, before: &asks, reply: reply("t1"), after: []look{asks, get(done)}}, isHonored, trust.ReasonHonored},
+		"(a) GetTask said it asks, the old stands":        {talked{reached: true, before: &asks, reply: reply("t2"), after: []look{asks, asks}}, isDiverged, trust.ReasonTaskIDChangedOnContinuation},
+		"the old task moved on all the same":              {talked{reached: true, before: &asks, reply: reply("t2"), after: []look{asks, get(done)}}, isInconclusive, trust.ReasonTaskIdentityUnstable},
+		"(b) history promised, working seen":              {talked{working: true, promised: true, before: &works, reply: reply("t2"), after: []look{works, works}}, isDiverged, trust.ReasonTaskIDChangedOnContinuation},
+		"(b) client-made ids, working seen":               {talked{working: true, clientNames: true, before: &works, reply: reply("t2"), after: []look{works, works}}, isDiverged, trust.ReasonTaskIDChangedOnContinuation},
+		"(c) only the stream said that it asks":           {talked{reached: true, working: true, before: &works, reply: reply("t2"), after: []look{works, works}}, isInconclusive, trust.ReasonNotContinued},
+		"nobody can say what became of the old":           {talked{reached: true, before: &asks, reply: reply("t2"), after: []look{{Code: codeTaskNotFound}}}, isInconclusive, trust.ReasonNotContinued},
+		"an error to a reply nobody asked for":            {talked{working: true, promised: true, before: &works, reply: failed(codeUnsupported), after: []look{works}}, isInconclusive, trust.ReasonInputRequiredNotReached},
+		"a reply nobody asked for, same id":               {talked{working: true, promised: true, before: &works, reply: reply("t1"), after: []look{works}}, isInconclusive, trust.ReasonInputRequiredNotReached},
+		"refused while it asks":                           {talked{reached: true, before: &asks, reply: failed(codeUnsupported), after: []look{asks, asks}}, isDiverged, trust.ReasonContinuationRefused},
+		"its words refused, alone too":                    {talked{reached: true, before: &asks, reply: failed(codeInvalidParams), control: failed(codeInvalidParams), after: []look{asks, asks}}, isInconclusive, trust.ReasonProbeRejected},
+		"its words taken alone, not as a reply":           {talked{reached: true, before: &asks, reply: failed(codeInvalidParams), control: reply("t3"), after: []look{asks, asks}}, isDiverged, trust.ReasonContinuationRefused},
+		"an error, and taken up all the same":             {talked{reached: true, before: &asks, reply: failed(codeInternal), after: []look{get(done)}}, isHonored, trust.ReasonHonored},
+		"an error, and the task failed":                   {talked{reached: true, before: &asks, reply: failed(codeInternal), after: []look{get(lifecycle.Failed)}}, isInconclusive, trust.ReasonAgentFailing},
+		"not found, though just shown":                    {talked{reached: true, before: &asks, reply: failed(codeTaskNotFound), after: []look{asks, asks}}, isInconclusive, trust.ReasonReplicaInconsistency},
+		"a Message, and the task moved on":                {talked{reached: true, before: &asks, reply: message, after: []look{get(done)}}, isHonored, trust.ReasonHonored},
+		"a Message, and the task stands":                  {talked{reached: true, before: &asks, reply: message, after: []look{asks, asks}}, isInconclusive, trust.ReasonMessageOnly},
+		"no reply was sent":                               {talked{}, isInconclusive, trust.ReasonProbeDeadlineExceeded},
 	} {
 		t.Run(story, func(t *testing.T) {
 			tc.k.first = first()

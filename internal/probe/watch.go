@@ -69,7 +69,7 @@ func (w *watch) now() time.Duration { return time.Since(w.tape.Began) }
 func (w *watch) opened(st *wire.Stream) {
 	t := w.tape
 	t.Status, t.HeaderAt = st.Status, st.HeaderAt
-	t.Streamed, t.Redirected = st.Unary == nil, st.Redirected
+	t.Streamed = st.Unary == nil
 	t.WrongType = st.SniffedSSE || st.NDJSON
 	t.Clock = t.Clock.see(t.Began, t.when(t.HeaderAt), st.Date)
 	t.Open = t.Streamed
@@ -149,10 +149,17 @@ func (w *watch) leave(st *wire.Stream, why leave) {
 }
 
 func (w *watch) ended(st *wire.Stream) {
+	w.notice(st) // part of an event may have come just before
 	w.tape.Open = false
 	w.tape.End, w.tape.EndAt = st.End(), st.EndAt()
 	if w.tape.Left != leftNot {
 		w.tape.End, w.tape.EndAt = wire.EndOurs, w.tape.LeftAt
+	}
+	switch w.tape.End { // what came before it is no evidence either: the rest of the story may be in what we did not read
+	case wire.EndMalformed:
+		w.tape.Fail, w.tape.Marks = &wire.Error{Class: wire.ClassMalformed}, nil
+	case wire.EndBusy:
+		w.tape.Fail, w.tape.Marks = &wire.Error{Class: wire.ClassBusy}, nil
 	}
 	if w.over != nil {
 		w.over()
@@ -250,7 +257,7 @@ func answered(a *wire.Answer, err error, asked, at time.Duration) look {
 		l.Fail = wireError(err)
 		return l
 	}
-	l.Kind, l.ID, l.Stamp, l.Parts, l.Bytes, l.date, l.Redirected = a.Kind, a.TaskID, a.Timestamp, a.Parts, a.ArtifactBytes, a.Date, a.Redirected
+	l.Kind, l.ID, l.Stamp, l.Parts, l.Bytes, l.date = a.Kind, a.TaskID, a.Timestamp, a.Parts, a.ArtifactBytes, a.Date
 	if a.Err != nil {
 		l.Code = a.Err.Code
 		if l.Code == 0 {

@@ -147,6 +147,15 @@ func compare(given, want string) secret {
 	return secretWrong
 }
 
+// drain takes out what came so far.
+func (h *webhook) drain() []call {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	came := h.list
+	h.list = nil
+	return came
+}
+
 // deliveries are those so far, counted from began. Their tasks are named when they are looked at: what comes before the answer that began
 // the task must not be the first to name it.
 func (h *webhook) deliveries(began time.Time) []delivery {

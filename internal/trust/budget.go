@@ -17,6 +17,8 @@ const (
 	confirmations
 	// requests of users and reports: up to one third.
 	requests
+	// reports bring rounds while no more than half of that third is spent, so that users always have the other half.
+	reports
 )
 
 // spend books tasks in the hour of at.
@@ -99,12 +101,20 @@ func (r Rounds) affords(cost, room, perDay int, s share, at time.Time) bool {
 	switch s {
 	case requests:
 		return r.total(r.RequestedTasks, at)+cost <= perDay-reserved
+	case reports:
+		return r.total(r.RequestedTasks, at)+cost <= (perDay-reserved)/2
+	}
+	// What renewals could pay is there for what is more urgent, however much was spent on requests.
+	if r.paced(cost, room, reserved, day, at, r.RequestedTasks) {
+		return true
+	}
+	switch s {
 	case renewals:
-		return r.paced(cost, room, reserved, day, at, r.total(r.RequestedTasks, at))
+		return false
 	case rescues:
-		return r.paced(cost, room, perDay*5/6, day, at, r.total(r.RequestedTasks, at))
+		return r.paced(cost, room, perDay*5/6, day, at, r.RequestedTasks)
 	default:
-		return r.paced(cost, room, perDay, hurried, at, 0)
+		return r.paced(cost, room, perDay, hurried, at, nil)
 	}
 }
 
@@ -112,14 +122,16 @@ func (r Rounds) affords(cost, room, perDay int, s share, at time.Time) bool {
 const hurried = 21 * time.Hour
 
 // paced holds spending to limit in 24 h, and in every shorter time in which anything was spent to a third of it and what
-// of the rest an even spending over the span would have reached.
-func (r Rounds) paced(cost, room, limit int, span time.Duration, at time.Time, requested int) bool {
-	if r.Spent(at)-requested+cost+room > limit {
+// of the rest an even spending over the span would have reached. What others spent is not held against it.
+func (r Rounds) paced(cost, room, limit int, span time.Duration, at time.Time, others []int) bool {
+	if r.Spent(at)-r.total(others, at)+cost+room > limit {
 		return false
 	}
 	spent, past := 0, r.past(at)
 	for i, t := range r.Tasks {
-		spent += t
+		if spent += t; i < len(others) {
+			spent -= others[i]
+		}
 		hours := age(i, past)
 		if hours >= buckets {
 			break
@@ -132,9 +144,9 @@ func (r Rounds) paced(cost, room, limit int, span time.Duration, at time.Time, r
 }
 
 // affordable is the first time from at on when affords says yes; never if even an empty day would not do.
-func (r Rounds) affordable(cost, room, perDay int, s share, at time.Time) (when time.Time, ever bool) {
+func (r Rounds) affordable(cost, perDay int, s share, at time.Time) (when time.Time, ever bool) {
 	for range 2 * buckets {
-		if r.affords(cost, room, perDay, s, at) {
+		if r.affords(cost, 0, perDay, s, at) {
 			return at, true
 		}
 		at = r.nextHour(at)

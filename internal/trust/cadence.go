@@ -7,6 +7,8 @@ func (f *fold) gap(rec *Record) time.Duration {
 	p, confirm := f.policy, f.policy.ConfirmInterval
 	cadence := p.Cadence(rec.Capability)
 	switch {
+	case rec.provisional() && rec.LastOutcome != Inconclusive:
+		return confirm // a clean round that began too early, or a contradiction that confirms what was reported
 	case rec.State == Demoted:
 		return f.reprobe(rec)
 	case f.unstable: // no early rounds
@@ -28,7 +30,7 @@ func (f *fold) gap(rec *Record) time.Duration {
 	if rec.Capability == Streaming {
 		first = confirm
 	}
-	if rec.LastReason == ReasonAuthenticationRequired {
+	if rec.LastReason.wantsCredentials() {
 		rarest = max(day, cadence)
 	}
 	return within(f.at.Sub(rec.Transition), first, rarest)

@@ -95,6 +95,7 @@ func (f *fold) reclaim() {
 			rec.DemotedUntil = time.Time{}
 			continue
 		}
+		rec.Reports = Reports{} // what was reported was of the other claims
 		rec.Warnings, rec.Message, rec.Observed, rec.Rule, rec.RefusedModes = nil, "", nil, "", nil
 		if h, ok := current.live(rec.Capability, f.at); ok {
 			if rec.State != Trusted {

@@ -5,8 +5,38 @@ import "time"
 // Decide computes the decision from what is known at now (design 3).
 //
 // Precedence, highest first: signature policy, override, confirmed demotion, report, trust, card. What stands before
-// demotion comes in from outside and is laid over this decision by whoever knows it.
+// demotion comes in from outside and is laid over this decision by whoever knows it, except for the signature policy, which comes first
+// in mode Observe too. Where what is known is baseless, nothing of it counts in any mode.
 func Decide(p Peer, in DecideInput, now time.Time) Decision {
+	if in.Baseless != "" {
+		d := unproven(PathSingleShot, in.Baseless)
+		if in.RequireSignature {
+			d.Path = PathUnavailable
+		}
+		return d
+	}
+	d := decide(p, in, now)
+	if !in.RequireSignature {
+		return d
+	}
+	if why := p.Signature.Unmet(now); why != "" {
+		none := unproven(PathUnavailable, why)
+		if in.Observe {
+			would := none
+			none.Would = &would
+		}
+		return none
+	}
+	d.until(p.Signature.Expiration)
+	return d
+}
+
+// unproven is what holds where nothing is trusted.
+func unproven(path Path, why Reason) Decision {
+	return Decision{Path: path, MultiTurn: AllInputsUpfront, Cancel: BestEffort, Updates: Poll, Reason: why}
+}
+
+func decide(p Peer, in DecideInput, now time.Time) Decision {
 	if in.Observe {
 		would := judge(&p, in, now)
 		d := observed(&p, would)
@@ -18,7 +48,7 @@ func Decide(p Peer, in DecideInput, now time.Time) Decision {
 
 // judge is the decision of mode Enforce.
 func judge(p *Peer, in DecideInput, now time.Time) Decision {
-	d := Decision{Path: PathSingleShot, MultiTurn: AllInputsUpfront, Cancel: BestEffort, Updates: Poll}
+	d := unproven(PathSingleShot, "")
 	since := now.Add(-graceIntervals * in.interval())
 	if reason := p.unavailable(); reason != "" {
 		d.Path, d.Reason = PathUnavailable, reason

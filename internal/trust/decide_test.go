@@ -327,3 +327,30 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
+
+// A spec that cannot be used may name anybody: what was learned of the peer that it named before counts for nothing, in any mode.
+func TestSecuritySignatureAndTrustAreWorthNothingUnderAnotherSpec(t *testing.T) {
+	now := epoch
+	live := now.Add(time.Hour)
+	p := Peer{
+		Claims:    Claims{Digest: "sha256:1", Declared: map[Capability]Declaration{Streaming: Declared}},
+		Rounds:    Rounds{Last: 1, Usable: true},
+		Records:   []Record{{Capability: Streaming, Declared: Declared, State: Trusted, Expiration: live}},
+		Signature: Signature{Result: SignatureVerified, Reason: ReasonSignatureVerified, Expiration: live},
+	}
+	for name, tc := range map[string]struct {
+		in   DecideInput
+		want Decision
+	}{
+		"enforced":             {DecideInput{Baseless: "InvalidSpec"}, unproven(PathSingleShot, "InvalidSpec")},
+		"observed":             {DecideInput{Baseless: "InvalidSpec", Observe: true}, unproven(PathSingleShot, "InvalidSpec")},
+		"to be signed":         {DecideInput{Baseless: "InvalidSpec", RequireSignature: true}, unproven(PathUnavailable, "InvalidSpec")},
+		"to be signed, usable": {DecideInput{RequireSignature: true}, Decision{PathStreaming, AllInputsUpfront, BestEffort, Poll, ReasonStreamingTrusted, live, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Decide(p, tc.in, now)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -2,7 +2,7 @@
 //
 // Everything in it is pure. Values go in, values come out, now is an argument, and nothing is kept between calls but
 // the Peer that the caller keeps. Advance folds a finished round, Lapse writes down what the clock has changed, Retarget
-// starts afresh with another target, Schedule says when to look again and at what, Decide what an orchestrator does now,
+// starts afresh with another target, Weigh lays what orchestrators report over what is known, Schedule says when to look again and at what, Decide what an orchestrator does now,
 // AllTrusted and Requirements are the facts behind conditions, Doubt names what is about to be demoted, and a Fuse tells
 // our own trouble from that of the peers. docs/trust.md explains the rules and their numbers to users.
 //
@@ -24,6 +24,20 @@
 //	               anything else   stays Unverified: no penalty
 //	(no card read) anything        stays as it was: a round without a card changes no claims
 //
+// # What orchestrators report
+//
+//	reported            by             what becomes of it
+//	------------------  -------------  ---------------------------------------------------------
+//	a contradiction     anybody who    brings the next round of the capability forward, and
+//	                    counts         nothing else
+//	Card or Protocol,   a quorum,      Demoted at once, until the first clean round begun later;
+//	under the claims    first time     not counted, no least time; Unverified after a day
+//	that stand, later   a quorum,      Demoted and counted, for the growing time, and rounds go
+//	than the last       within a day   without the probe mark (ProbesAndReportsDisagree)
+//	clean round began   of such a lift
+//	good work           a quorum, and  Trusted lasts longer, up to 8 durations past the last
+//	                    nobody doubts  clean round; nothing becomes Trusted
+//
 // # The states
 //
 //	                       Honored
@@ -40,7 +54,8 @@
 //	        |      +----------------------- +------------+
 //	        |                               |  Demoted   |
 //	        +-----------------------------> |            |
-//	           contradiction confirmed      +------------+
+//	           contradiction confirmed,     +------------+
+//	           or reported by a quorum
 //
 // Trusted means: declared and seen to work, and not so long ago that it proves nothing. Unverified means: the card is a
 // hint, nothing valid is known; take the safe path. Demoted means: the peer contradicts what it declares, repeatedly;

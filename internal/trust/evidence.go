@@ -69,7 +69,7 @@ func (r *Record) count(n int, at time.Time, unexcused bool) int {
 // suspected tells whether a contradiction waits to be confirmed or cleared: some, and not yet followed by enough
 // honoured rounds that one more could not demote.
 func (r *Record) suspected(policy Policy, at time.Time) bool {
-	return r.State != Demoted && r.contradictions(policy.DemoteOfLast-1, at) > 0
+	return !r.condemned() && r.contradictions(policy.DemoteOfLast-1, at) > 0
 }
 
 // flaky tells whether a control failed within the last ten behaviour rounds, or beside a remembered outcome: an agent
@@ -90,7 +90,7 @@ func Doubt(p Peer, policy Policy, now time.Time) []Capability {
 	}
 	var out []Capability
 	for _, rec := range p.Records {
-		if rec.State == Demoted || !rec.owed() {
+		if rec.condemned() || !rec.owed() {
 			continue
 		}
 		rec.Recent = slices.Clone(rec.Recent)

@@ -26,6 +26,9 @@ func (f *fold) observe(obs Observation) {
 		f.undeclared(rec, obs)
 		return
 	}
+	if f.round.Unmarked && rec.LastOutcome == Diverged {
+		obs.Warnings = append([]Reason{WarnProbedUnmarked}, obs.Warnings...)
+	}
 	f.compare(rec, obs, again)
 	switch {
 	case rec.LastOutcome == Honored:
@@ -40,7 +43,11 @@ func (f *fold) observe(obs Observation) {
 	if f.round.Reach.Outcome == Inconclusive && !f.policy.SkipReachability {
 		return // still due: no behaviour round starts before the peer is reachable again
 	}
+	due := rec.NextProbe
 	rec.NextProbe = f.at.Add(f.gap(rec))
+	if f.round.Reported && rec.LastOutcome == Inconclusive && rec.State != Demoted && rec.NextProbe.Before(due) {
+		rec.NextProbe = due // it was not due: whoever only reports brings no more rounds than that one
+	}
 }
 
 // undeclared: no penalty and no promotion, but if it works all the same, say so.
@@ -58,7 +65,17 @@ func (f *fold) undeclared(rec *Record, obs Observation) {
 // good moment seen twice, so that whoever asks again and again cannot lift a demotion sooner than the schedule would.
 func (f *fold) honored(rec *Record, obs Observation, again bool) {
 	rec.push(Result{Outcome: Honored, ControlFailed: obs.ControlFailed})
-	if rec.State != Demoted {
+	rec.Honored = later(rec.Honored, f.began)
+	if rec.provisional() {
+		if !f.began.After(rec.Reports.Newest) {
+			return // what was reported was seen later
+		}
+		rec.Reports.Lifted = f.began
+	}
+	if !rec.condemned() {
+		if f.at.Sub(rec.Reports.Lifted) >= day {
+			rec.Reports = Reports{}
+		}
 		f.trust(rec)
 		if !rec.suspected(f.policy, f.at) && !rec.Pairs.undecided() {
 			rec.account(obs, obs.Warnings)
@@ -71,7 +88,10 @@ func (f *fold) honored(rec *Record, obs Observation, again bool) {
 	if rec.Clean < f.policy.RestoreAfter || f.at.Before(rec.DemotedUntil) {
 		return
 	}
-	first := !rec.Relapsed && !f.next.ClaimsSince.After(rec.Transition)
+	first := !rec.Relapsed && !f.next.ClaimsSince.After(rec.Transition) && !rec.disagreeing()
+	if rec.disagreeing() {
+		rec.Reports.Lifted = f.began
+	}
 	rec.Recent = slices.DeleteFunc(rec.Recent, func(r Result) bool { return r.Outcome == Diverged })
 	rec.Clean, rec.Relapsed, rec.DemotedUntil, rec.GoodSince = 0, false, time.Time{}, f.at
 	f.trust(rec)
@@ -118,8 +138,8 @@ func (f *fold) diverged(rec *Record, obs Observation) {
 	if rec.Demotions > 0 {
 		rec.GoodSince = f.at
 	}
-	if rec.State == Demoted {
-		rec.Clean, rec.Relapsed, rec.Reason = 0, true, obs.Reason
+	if rec.condemned() {
+		rec.Clean, rec.Relapsed, rec.Reason, rec.Source = 0, true, obs.Reason, ""
 		rec.account(obs, append([]Reason{obs.Reason}, obs.Warnings...))
 		return
 	}
@@ -152,6 +172,9 @@ func (f *fold) warned(rec *Record, obs Observation) {
 
 // demote ends trust. Each demotion lasts at least twice as long as the one before it.
 func (f *fold) demote(rec *Record, obs Observation, reason Reason) {
+	if rec.provisional() { // until now by reports; now it is the probes' own
+		f.transitions = append(f.transitions, Transition{Capability: rec.Capability, From: Demoted, To: Demoted, Reason: reason})
+	}
 	f.become(rec, Demoted, reason)
 	rec.Demotions = min(rec.Demotions+1, maxDemotions)
 	rec.DemotedUntil = f.at.Add(f.policy.demotion(rec.Demotions))

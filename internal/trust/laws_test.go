@@ -202,6 +202,7 @@ func TestCaseLawTheBudgetIsNeverExceeded(t *testing.T) {
 		policy := DefaultPolicy()
 		policy.MaxTasksPerDay = rapid.IntRange(0, 80).Draw(t, "budget")
 		in := PlanInput{Policy: policy, Seed: rapid.Uint64().Draw(t, "seed"), Cost: worst, CostControl: rapid.IntRange(0, 1).Draw(t, "control")}
+		in.Reported = rapid.SliceOfN(rapid.SampledFrom(gradable), 0, 3).Draw(t, "reported")
 		var p Peer
 		now, spent := epoch, []spending{}
 		for range rapid.IntRange(1, 80).Draw(t, "plans") {
@@ -227,7 +228,7 @@ func TestCaseLawTheBudgetIsNeverExceeded(t *testing.T) {
 				most += in.CostControl
 			}
 			r.Tasks = rapid.IntRange(0, most).Draw(t, "tasks")
-			spent = append(spent, spending{now, r.Tasks})
+			spent = append(spent, spending{now, r.Tasks, false})
 			p, _, _ = Advance(p, "target", r, policy, now)
 			sum := 0
 			for _, s := range spent {
@@ -252,4 +253,24 @@ func FuzzAdvance(f *testing.F) {
 			}
 		})
 	}))
+}
+
+// Users had asked for their share of the tasks, and trust in streams ran out: what rescues it was paced by what they had spent, and afforded
+// less than an ordinary renewal.
+func TestCaseLawWhatIsUrgentAffordsWhatARenewalDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := Rounds{TasksHour: epoch, Tasks: rapid.SliceOfN(rapid.IntRange(0, 12), 1, buckets).Draw(t, "tasks")}
+		for _, n := range r.Tasks {
+			r.RequestedTasks = append(r.RequestedTasks, rapid.IntRange(0, n).Draw(t, "requested"))
+		}
+		cost, now := rapid.IntRange(0, 9).Draw(t, "cost"), epoch.Add(time.Minute)
+		if !r.affords(cost, 0, 72, renewals, now) {
+			return
+		}
+		for name, s := range map[string]share{"rescue": rescues, "confirmation": confirmations} {
+			if !r.affords(cost, 0, 72, s, now) {
+				t.Fatalf("a renewal of %d tasks is afforded and a %s is not", cost, name)
+			}
+		}
+	})
 }

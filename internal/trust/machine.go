@@ -14,6 +14,7 @@ func Advance(p Peer, target string, r Round, policy Policy, now time.Time) (next
 		return p, nil, false
 	}
 	f := fold{policy: policy, round: r, at: moment(r.Finished, now), next: p.clone()}
+	f.began = moment(r.Started, f.at)
 	if target != p.Target {
 		f.next, f.transitions = Retarget(p, target, now)
 	}
@@ -21,7 +22,9 @@ func Advance(p Peer, target string, r Round, policy Policy, now time.Time) (next
 	f.next, f.transitions = expired, append(f.transitions, early...)
 	f.count()
 	f.reach()
+	same := f.claimsStand()
 	f.claims()
+	f.signature(same)
 	f.unstable = unstable(f.next, f.at)
 	for _, obs := range f.observations() {
 		f.observe(obs)
@@ -31,16 +34,24 @@ func Advance(p Peer, target string, r Round, policy Policy, now time.Time) (next
 	return lapsed, append(f.transitions, late...), true
 }
 
-// Lapse writes down what the clock alone has changed: trust past its expiration is Unverified. p is left as it is.
+// Lapse writes down what the clock alone has changed: trust past its expiration is Unverified, and so are a signature and a demotion by
+// reports that nobody could ask about. p is left as it is.
 func Lapse(p Peer, now time.Time) (Peer, []Transition) {
-	if !slices.ContainsFunc(p.Records, func(r Record) bool { return r.expired(now) }) {
+	if !p.Signature.lapsed(now) && !slices.ContainsFunc(p.Records, func(r Record) bool { return r.expired(now) || r.outlived(now) }) {
 		return p, nil
 	}
 	next := p.clone()
+	if p.Signature.lapsed(now) {
+		next.Signature = Signature{Result: SignatureUnverifiable, Reason: ReasonSignatureExpired, KeysDigest: p.Signature.KeysDigest,
+			Time: p.Signature.Time}
+	}
 	var transitions []Transition
 	for i := range next.Records {
-		if rec := &next.Records[i]; rec.expired(now) {
+		switch rec := &next.Records[i]; {
+		case rec.expired(now):
 			transitions = append(transitions, rec.become(Unverified, ReasonTrustExpired, rec.Expiration)...)
+		case rec.outlived(now):
+			transitions = append(transitions, rec.lapseReports()...)
 		}
 	}
 	return next, transitions
@@ -73,7 +84,7 @@ func Retarget(p Peer, target string, now time.Time) (Peer, []Transition) {
 type fold struct {
 	policy      Policy
 	round       Round
-	at          time.Time // when the round ended
+	began, at   time.Time // when the round began, and ended
 	next        Peer
 	unstable    bool
 	transitions []Transition
@@ -196,7 +207,7 @@ func (f *fold) become(rec *Record, state State, reason Reason) {
 // become moves a record to a state; only Trusted has an expiration, which the caller sets.
 func (r *Record) become(state State, reason Reason, at time.Time) []Transition {
 	from := r.State
-	r.State, r.Reason = state, reason
+	r.State, r.Reason, r.Source = state, reason, ""
 	if state != Trusted {
 		r.Expiration = time.Time{}
 	}

@@ -102,7 +102,7 @@ func (p *Pairs) add(pair Pair) {
 // dropped a day after the last pair that told the two apart, or after twelve
 // good pairs at its start. A pair soon after another (again) does not count.
 func (f *fold) compare(rec *Record, obs Observation, again bool) {
-	if rec.Capability != Streaming || rec.State == Demoted {
+	if rec.Capability != Streaming || rec.condemned() {
 		return
 	}
 	p := &rec.Pairs
@@ -155,7 +155,7 @@ func (f *fold) told(obs Observation, alone bool) (Pair, bool) {
 
 // comparisonDemotes tells whether the comparison has decided against the stream, and in a round in which it failed.
 func (f *fold) comparisonDemotes(rec *Record, obs Observation) bool {
-	return rec.State != Demoted && rec.Pairs.open() && rec.Pairs.Score >= rec.Pairs.decides() &&
+	return !rec.condemned() && rec.Pairs.open() && rec.Pairs.Score >= rec.Pairs.decides() &&
 		obs.Pair != nil && obs.Pair.StreamFailed && !obs.Pair.ControlFailed && !f.grace()
 }
 
@@ -184,5 +184,5 @@ func controlDue(p Peer) bool {
 	case p.Rounds.Behaviors%CadenceRounds == 0:
 		return true
 	}
-	return r != nil && len(r.Recent) > 0 && r.Recent[0].Outcome == Diverged && r.State != Demoted
+	return r != nil && len(r.Recent) > 0 && r.Recent[0].Outcome == Diverged && !r.condemned()
 }

@@ -39,6 +39,8 @@ type Peer struct {
 	// Records, sorted by capability name.
 	Records []Record
 	Rounds  Rounds
+	// Signature of the card; zero if none was verified.
+	Signature Signature
 }
 
 // Digest is one claim set seen lately and what was trusted under it.
@@ -127,6 +129,11 @@ type Record struct {
 	GoodSince time.Time
 	// Pairs of the paired comparison in progress.
 	Pairs Pairs
+	// Honored is when the round began that last saw the capability work: whoever saw it fail before that knows less. Zero if none did.
+	Honored time.Time
+	// Source of the state, and Reports that had to do with it.
+	Source  Source
+	Reports Reports
 }
 
 // Result is one remembered conclusive outcome. Reason and Time are kept for Diverged only.
@@ -161,6 +168,8 @@ type Transition struct {
 	// FirstReprobe marks a demotion lifted by the first probes after it with unchanged claims: the proxy for a
 	// false demotion.
 	FirstReprobe bool
+	// Source of the new state.
+	Source Source
 }
 
 // Plan is when to look again, and at what.
@@ -173,6 +182,12 @@ type Plan struct {
 	// Requested says that this round answers PlanInput.Requested; copy it into Round.Requested, which charges it to the
 	// share of requested rounds.
 	Requested bool
+	// Reported says that reports brought this round forward (PlanInput.Reported); copy it into Round.Reported.
+	Reported bool
+	// Unmarked says that nothing in this round may tell it from a user's traffic: probes and reports disagree about what it asks.
+	Unmarked bool
+	// SingleShot says that streams are known not to work and are not what this round asks: it follows its tasks without them.
+	SingleShot bool
 	// Control asks for the single-shot control beside a good stream (first round, every sixth, and pairs).
 	Control bool
 	// Pairs says that streams are being compared with controls: one stream and one control tell all, a second stream
@@ -189,6 +204,8 @@ type PlanInput struct {
 	Seed uint64
 	// Requested asks for a behaviour round now, out of the reserved third of the budget.
 	Requested bool
+	// Reported are capabilities that reports doubt (Weigh): the next round of them comes sooner, out of half of what is kept for requests.
+	Reported  []Capability
 	Suspended bool
 	// Fixtures tells which capabilities can be asked at all; the others are NoFixture.
 	Fixtures map[Capability]bool
@@ -236,4 +253,9 @@ type DecideInput struct {
 	// Interval between behaviour rounds: the decision takes the worst of the claim sets seen within two of them. Zero
 	// means the default, 1 h.
 	Interval time.Duration
+	// RequireSignature: without a signature that stands over all of the card the peer is Unavailable, in mode Observe too, as it is said of
+	// whom we talk to and not of how it behaves.
+	RequireSignature bool
+	// Baseless, if set, says why nothing may be decided on what is known: the spec as it stands names another peer, or nobody.
+	Baseless Reason
 }

@@ -61,6 +61,10 @@ const (
 	ReasonOriginNotAllowed         Reason = "OriginNotAllowed"         // the card names an origin the spec does not (C109)
 	ReasonAuthenticationRequired   Reason = "AuthenticationRequired"   // 401, 407
 	ReasonPermissionDenied         Reason = "PermissionDenied"         // 402, 403
+	ReasonCredentialsRejected      Reason = "CredentialsRejected"      // 401 or 403 though credentials were sent
+	ReasonTokenUnavailable         Reason = "TokenUnavailable"         // the token endpoint gave none
+	ReasonPlaintextNotAllowed      Reason = "PlaintextNotAllowed"      // http where the operator wants https
+	ReasonTooManyConnections       Reason = "TooManyConnections"       // of ours, to one address; or bytes of answers
 	ReasonEndpointNotFound         Reason = "EndpointNotFound"         // 404, 405, HTML (C35, C54)
 	ReasonEndpointRedirects        Reason = "EndpointRedirects"        // C47
 	ReasonRateLimited              Reason = "RateLimited"              // 429
@@ -103,19 +107,22 @@ const (
 
 // Reasons that this package gives itself: to a state, a held-back plan or a decision.
 const (
-	ReasonTrustExpired        Reason = "TrustExpired"        // nothing renewed the trust before its time was up
-	ReasonClaimsReturned      Reason = "ClaimsReturned"      // a claim set came back whose trust still ran (canary, rollback)
-	ReasonBudgetExhausted     Reason = "BudgetExhausted"     // the round waits for tasks of the daily budget
-	ReasonNotProbed           Reason = "NotProbed"           // no round has come back yet
-	ReasonStreamingTrusted    Reason = "StreamingTrusted"    // live trust in Streaming
-	ReasonStreamingDemoted    Reason = "StreamingDemoted"    // the record of Streaming says why
-	ReasonStreamingUnverified Reason = "StreamingUnverified" // nothing valid observed
-	ReasonClaimsUnsettled     Reason = "ClaimsUnsettled"     // another claim set seen within two intervals is not trusted
-	ReasonObserveOnly         Reason = "ObserveOnly"         // mode Observe: the card decides
-	ReasonAllTrusted          Reason = "AllTrusted"          // every declared and required capability
-	ReasonRequirementsMet     Reason = "RequirementsMet"     // every required capability, or none is required
-	ReasonTargetChanged       Reason = "TargetChanged"       // another target: everything is earned again
-	ReasonNothingDeclared     Reason = "NothingDeclared"     // nothing declared and nothing required: nothing to trust
-	ReasonFleetInconclusive   Reason = "FleetInconclusive"   // the fuse: most origins turned inconclusive at once
-	ReasonFleetContradiction  Reason = "FleetContradiction"  // the fuse: many origins show the same contradiction at once
+	ReasonTrustExpired             Reason = "TrustExpired"             // nothing renewed the trust before its time was up
+	ReasonClaimsReturned           Reason = "ClaimsReturned"           // a claim set came back whose trust still ran (canary, rollback)
+	ReasonBudgetExhausted          Reason = "BudgetExhausted"          // the round waits for tasks of the daily budget
+	ReasonNotProbed                Reason = "NotProbed"                // no round has come back yet
+	ReasonStreamingTrusted         Reason = "StreamingTrusted"         // live trust in Streaming
+	ReasonStreamingDemoted         Reason = "StreamingDemoted"         // the record of Streaming says why
+	ReasonStreamingUnverified      Reason = "StreamingUnverified"      // nothing valid observed
+	ReasonClaimsUnsettled          Reason = "ClaimsUnsettled"          // another claim set seen within two intervals is not trusted
+	ReasonObserveOnly              Reason = "ObserveOnly"              // mode Observe: the card decides
+	ReasonAllTrusted               Reason = "AllTrusted"               // every declared and required capability
+	ReasonRequirementsMet          Reason = "RequirementsMet"          // every required capability, or none is required
+	ReasonTargetChanged            Reason = "TargetChanged"            // another target: everything is earned again
+	ReasonNothingDeclared          Reason = "NothingDeclared"          // nothing declared and nothing required: nothing to trust
+	ReasonReportedByOrchestrators  Reason = "ReportedByOrchestrators"  // a quorum of reports contradicts, and no clean round has answered yet
+	ReasonProbesAndReportsDisagree Reason = "ProbesAndReportsDisagree" // it came again within a day of the clean round
+	ReasonReportsUnanswered        Reason = "ReportsUnanswered"        // a demotion by reports that no probe confirmed or lifted in a day
+	ReasonFleetInconclusive        Reason = "FleetInconclusive"        // the fuse: most origins turned inconclusive at once
+	ReasonFleetContradiction       Reason = "FleetContradiction"       // the fuse: many origins show the same contradiction at once
 )

@@ -17,8 +17,11 @@ func Schedule(p Peer, in PlanInput, now time.Time) Plan {
 	s := scheduler{PlanInput: in, peer: p, now: now, control: controlDue(p)}
 	s.streaming = s.record(Streaming)
 	behavior := s.behavior()
-	if in.Requested {
+	switch {
+	case in.Requested:
 		behavior = s.requested(behavior)
+	case len(in.Reported) > 0:
+		behavior = s.reported(behavior)
 	}
 	cheap := s.cheap()
 	switch {
@@ -59,7 +62,7 @@ type candidate struct {
 	doubted bool
 	// rescued: less than a third of its trust is left.
 	rescued bool
-	// alone is worth a round; what has no fixture only joins one.
+	// alone is worth a round; what has no fixture, or needs streams that do not work, only joins one.
 	alone bool
 	// spare can wait: it leaves room in the budget for what cannot, and stands back while pairs are compared.
 	spare bool
@@ -127,7 +130,8 @@ func (s *scheduler) affordable(c candidate, start time.Time) (time.Time, bool) {
 	if c.capability == Streaming && !c.rescued && s.comparing() {
 		cost += s.owed
 	}
-	return s.peer.Rounds.affordable(cost, s.room(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
+	// A round of its own leaves the room at once and not only in the 24 h: else Streaming, whose trust is short, may have to wait for its pace.
+	return s.peer.Rounds.affordable(cost+s.room(c), s.Policy.MaxTasksPerDay, c.payer, later(start, s.now))
 }
 
 // owed is the cost of the most urgent rescue of anything but Streaming; zero if there is none.
@@ -163,6 +167,33 @@ func (s *scheduler) requested(otherwise Plan) Plan {
 	return plan
 }
 
+// reported plans a round of what reports doubt, sooner than it is due, out of half of what is kept for requests. It keeps the
+// confirmation interval to the round before, and does not come where no early round would: before anything is known, while the card changes
+// again and again, where the peer does not answer.
+func (s *scheduler) reported(otherwise Plan) Plan {
+	r := s.peer.Rounds
+	if r.Behaviors == 0 || s.held() != "" || unstable(s.peer, s.now) {
+		return otherwise
+	}
+	var doubted []candidate
+	for _, c := range s.candidates() {
+		if c.alone && slices.Contains(s.Reported, c.capability) {
+			c.due, c.payer, c.spare = r.LastBehavior, reports, false
+			doubted = append(doubted, c)
+		}
+	}
+	for _, c := range doubted {
+		at, ever := s.affordable(c, s.start(c))
+		if !ever || !otherwise.At.IsZero() && !at.Before(otherwise.At) {
+			continue
+		}
+		plan := s.plan(c, doubted, at, "")
+		plan.Requested, plan.Reported = true, true
+		return plan
+	}
+	return otherwise
+}
+
 // plan asks the candidate that leads, and as many of the due as the budget affords with it.
 func (s *scheduler) plan(lead candidate, due []candidate, at time.Time, reason Reason) Plan {
 	plan := Plan{Kind: Behavior, At: at, Ask: []Capability{lead.capability}, Reason: reason}
@@ -181,10 +212,20 @@ func (s *scheduler) plan(lead candidate, due []candidate, at time.Time, reason R
 		plan.Ask = append(plan.Ask, c.capability)
 	}
 	slices.Sort(plan.Ask)
+	plan.Unmarked = slices.ContainsFunc(plan.Ask, func(c Capability) bool { return s.record(c).disagreeing() })
 	if slices.Contains(plan.Ask, Streaming) {
 		plan.Control, plan.Pairs = s.control, s.streaming.Pairs.open()
+	} else {
+		plan.SingleShot = s.streaming.condemned() // hearsay changes nothing in how we look
+		plan.Ask = slices.DeleteFunc(plan.Ask, s.stranded)
 	}
 	return plan
+}
+
+// stranded is what only a stream can show, while streams are known not to work: it waits for the next look at Streaming. A round of its
+// own could ask nothing.
+func (s *scheduler) stranded(c Capability) bool {
+	return c == Resubscription && s.streaming.condemned()
 }
 
 // room is what a candidate that can wait leaves in the budget for those that cannot.
@@ -236,7 +277,8 @@ func (s *scheduler) candidates() []candidate {
 		if s.peer.Rounds.MessageOnly >= MessageOnlyAfter && !s.Requested && (name != Streaming || rec.LastReason == ReasonMessageOnly) {
 			continue
 		}
-		c := candidate{capability: name, due: s.jittered(rec), cost: cost, alone: s.Fixtures == nil || s.Fixtures[name]}
+		fixture := s.Fixtures == nil || s.Fixtures[name]
+		c := candidate{capability: name, due: s.jittered(rec), cost: cost, alone: fixture && !s.stranded(name)}
 		c.deadline = rec.Expiration
 		if rec.State != Trusted && !rec.NextProbe.IsZero() {
 			c.deadline = rec.NextProbe.Add(s.Policy.Trust(name))
@@ -256,7 +298,7 @@ func (s *scheduler) candidates() []candidate {
 		}
 		c.urgent = c.payer != renewals || s.firstSight(name)
 		c.spare = name != Streaming && !c.urgent && !short
-		if !c.alone {
+		if !fixture {
 			c.cost = 0
 		} else if name == Streaming && s.control {
 			c.cost += s.CostControl
@@ -357,7 +399,7 @@ func (s *scheduler) cheap() Plan {
 		return Plan{}
 	}
 	gap, rarest := p.ReachabilityInterval, max(p.Interval, p.ReachabilityInterval)
-	if r.ReachReason == ReasonAuthenticationRequired {
+	if r.ReachReason.wantsCredentials() {
 		rarest = max(day, rarest)
 	}
 	for i := UnreachableAfter; i < r.ReachFailures && gap < rarest; i++ {
@@ -369,6 +411,20 @@ func (s *scheduler) cheap() Plan {
 		at = r.LastTime.Add(gap + s.jitter("cheap", gap))
 	}
 	return Plan{Kind: Reachability, At: at}
+}
+
+// TurnedAway tells whether the peer did not let us in, or could not be reached, when it was last asked. Rounds are rare then; another
+// credential, key or certificate is a reason to try again at once.
+func (p Peer) TurnedAway() bool {
+	return p.Rounds.ReachFailures > 0 || slices.ContainsFunc(p.Records, func(rec Record) bool {
+		return rec.LastReason.wantsCredentials() || rec.LastReason == ReasonPermissionDenied || rec.LastReason == ReasonTokenUnavailable
+	})
+}
+
+// wantsCredentials: only somebody who gives the peer other credentials can change what it answers, so it is asked ever more rarely, to once a
+// day. A token endpoint that gives no token is none of it: that mends itself.
+func (r Reason) wantsCredentials() bool {
+	return r == ReasonAuthenticationRequired || r == ReasonCredentialsRejected
 }
 
 // jittered is when a capability is due, moved by up to a twentieth of its gap either way; later only where one look is to

@@ -124,6 +124,22 @@ func TestCaseRulesSchedule(t *testing.T) {
 			},
 			now: epoch, kind: Reachability, from: minutes(22 * 60), to: minutes(26 * 60), why: ReasonAuthenticationRequired,
 		},
+		"credentials rejected for days": {
+			reason: "401 backs off to daily, with credentials too.",
+			peer:   settled(),
+			change: func(p *Peer, _ *PlanInput) {
+				p.Rounds.ReachFailures, p.Rounds.ReachReason = 500, ReasonCredentialsRejected
+			},
+			now: epoch, kind: Reachability, from: minutes(22 * 60), to: minutes(26 * 60), why: ReasonCredentialsRejected,
+		},
+		"no access token for days": {
+			reason: "A token endpoint mends itself, so it is looked at once an interval.",
+			peer:   settled(),
+			change: func(p *Peer, _ *PlanInput) {
+				p.Rounds.ReachFailures, p.Rounds.ReachReason = 500, ReasonTokenUnavailable
+			},
+			now: epoch, kind: Reachability, from: minutes(57), to: minutes(63), why: ReasonTokenUnavailable,
+		},
 		"no usable interface": {
 			reason: "Only the card can change that, and the cheap round reads it.",
 			peer:   settled(),
@@ -242,5 +258,66 @@ func TestAShortBudgetSpacesRoundsEvenly(t *testing.T) {
 	s.run(epoch.Add(5*day), nil)
 	if s.longestWait > 6*time.Hour {
 		t.Errorf("%v without a behaviour round, want them spaced evenly", s.longestWait)
+	}
+}
+
+// Streams that are demoted are asked ever more rarely; what is asked in between is asked without them.
+func TestRoundsBesideDemotedStreamsGoWithoutThem(t *testing.T) {
+	p := settled()
+	for i := range p.Records {
+		rec := &p.Records[i]
+		rec.NextProbe = epoch.Add(day)
+		switch rec.Capability {
+		case Streaming:
+			rec.State = Demoted
+		case Cancellation:
+			rec.NextProbe = epoch.Add(time.Hour)
+		}
+	}
+	plan := func(p Peer) Plan {
+		return Schedule(p, PlanInput{Policy: DefaultPolicy(), Cost: worst}, epoch.Add(2*time.Hour))
+	}
+	if got := plan(p); got.Kind != Behavior || !got.SingleShot {
+		t.Errorf("planned %+v, want a round without streams", got)
+	}
+	p.record(Streaming).NextProbe = epoch.Add(time.Hour)
+	if got := plan(p); !slices.Contains(got.Ask, Streaming) || got.SingleShot {
+		t.Errorf("planned %+v, want streams asked", got)
+	}
+	p.record(Streaming).NextProbe, p.record(Streaming).Source = epoch.Add(day), SourceReport
+	if got := plan(p); got.SingleShot {
+		t.Errorf("planned %+v, want streams to be used although somebody reports that they fail", got)
+	}
+	p.record(Streaming).State, p.record(Streaming).Source = Trusted, ""
+	if got := plan(p); got.SingleShot {
+		t.Errorf("planned %+v, want streams to be used", got)
+	}
+}
+
+// A demoted peer got rounds of Resubscription alone, again and again, that could ask nothing: without streams there is none to pick up.
+func TestCaseRulesResubscriptionWaitsForStreams(t *testing.T) {
+	p := settled()
+	for i := range p.Records {
+		p.Records[i].NextProbe = epoch.Add(day)
+	}
+	p.record(Streaming).State = Demoted
+	p.record(Resubscription).NextProbe = epoch.Add(time.Hour)
+	plan := func() Plan {
+		return Schedule(p, PlanInput{Policy: DefaultPolicy(), Cost: worst}, epoch.Add(2*time.Hour))
+	}
+	if got := plan(); got.Kind == Behavior && !got.At.After(epoch.Add(2*time.Hour)) {
+		t.Errorf("planned %+v, want no round that could ask nothing", got)
+	}
+	p.record(Cancellation).NextProbe = epoch.Add(time.Hour)
+	if got := plan(); !slices.Equal(got.Ask, []Capability{Cancellation}) || !got.SingleShot {
+		t.Errorf("planned %+v, want Cancellation by itself", got)
+	}
+	p.record(Streaming).NextProbe = epoch.Add(time.Hour)
+	if got := plan(); !slices.Contains(got.Ask, Streaming) || !slices.Contains(got.Ask, Resubscription) {
+		t.Errorf("planned %+v, want streams asked, and picking one up with them", got)
+	}
+	p.record(Streaming).NextProbe, p.record(Streaming).State = epoch.Add(day), Trusted
+	if got := plan(); !slices.Contains(got.Ask, Resubscription) {
+		t.Errorf("planned %+v, want Resubscription asked", got)
 	}
 }

@@ -101,8 +101,9 @@ type simulation struct {
 }
 
 type spending struct {
-	at    time.Time
-	tasks int
+	at        time.Time
+	tasks     int
+	requested bool
 }
 
 // worst and real are the cost in tasks of each question: at worst, and when all goes well and tasks are shared.
@@ -149,7 +150,7 @@ func (s *simulation) run(until time.Time, stop func() bool) {
 func (s *simulation) round(plan Plan) {
 	started := s.now
 	s.now = s.now.Add(3 * time.Second)
-	r := Round{Number: s.peer.Rounds.Last + 1, Kind: plan.Kind, Requested: plan.Requested, Started: started, Finished: s.now,
+	r := Round{Number: s.peer.Rounds.Last + 1, Kind: plan.Kind, Requested: plan.Requested, Reported: plan.Reported, Started: started, Finished: s.now,
 		Claims: declaringAll("sha256:a"), Usable: true, Asked: plan.Ask,
 		Reach: Observation{Outcome: Honored, Reason: ReasonHonored}}
 	for _, c := range plan.Ask {
@@ -174,7 +175,7 @@ func (s *simulation) round(plan Plan) {
 	s.saw(ts)
 	s.rounds++
 	if r.Tasks > 0 {
-		s.spent = append(s.spent, spending{s.now, r.Tasks})
+		s.spent = append(s.spent, spending{s.now, r.Tasks, r.Requested})
 		s.budget()
 	}
 }

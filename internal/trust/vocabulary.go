@@ -145,8 +145,12 @@ type Round struct {
 	Kind   RoundKind
 	// Requested charges the tasks to the share of requested rounds (Plan.Requested).
 	Requested bool
-	Started   time.Time
-	Finished  time.Time
+	// Reported: reports brought it forward. What it does not learn changes no schedule.
+	Reported bool
+	// Unmarked: the peer could not tell it from its users' traffic by our mark.
+	Unmarked bool
+	Started  time.Time
+	Finished time.Time
 	// Claims of the card read in this round; zero if none was.
 	Claims Claims
 	// Reach is the outcome of the reachability tier: Honored or Inconclusive with its reason.
@@ -158,4 +162,6 @@ type Round struct {
 	Observations []Observation
 	// Tasks that reached the peer's handler.
 	Tasks int
+	// Signature of the card read in this round; zero if none was read, or its signatures are not verified. The times in it are not used.
+	Signature Signature
 }

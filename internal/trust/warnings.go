@@ -33,6 +33,7 @@ const (
 	WarnExtendedCardContradicts     Reason = "ExtendedCardContradictsCard"     // it takes back a capability that the public card declares
 	WarnHistoryNotOmitted           Reason = "HistoryNotOmitted"               // historyLength 0 and history all the same (a SHOULD)
 	WarnImmediateSendWaited         Reason = "ImmediateSendWaited"             // asked to return at once, came late with the end of the task: 0.x, or others waited as well
+	WarnProbedUnmarked              Reason = "ProbedUnmarked"                  // seen in a round that the peer could not tell from its users' traffic
 	WarnStreamEndedWithError        Reason = "StreamEndedWithError"            // an error as the last frame after a proper end
 )
 

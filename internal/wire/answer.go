@@ -8,17 +8,14 @@ import (
 
 // unary asks and reads the whole answer as one.
 func (c *client) unary(ctx context.Context, a ask, x expect) (*Answer, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r, err := c.do(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.Body.Close() }()
-	return c.readUnary(ctx, r, x)
-}
-
-// readUnary reads a whole body as one answer.
-func (c *client) readUnary(ctx context.Context, r *reply, x expect) (*Answer, error) {
-	body, err := readAll(ctx, r, c.limits.BodyBytes)
+	body, err := c.readAll(ctx, cancel, r, c.limits.BodyBytes, c.limits.ofAnswer())
 	at := time.Since(r.sent)
 	if err != nil {
 		r.record.done("", err)
@@ -36,11 +33,19 @@ func (c *client) answer(r *reply, body []byte, at time.Duration, x expect) (*Ans
 		return nil, err
 	}
 	e.At = at
+	r.heed(e)
 	r.identify(&e, x.identity)
 	return &Answer{
 		Event: e, Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response), Sent: r.sent,
-		RetryAfter: retryAfter(r.Response, time.Now()), Redirected: r.redirected,
+		RetryAfter: retryAfter(r.Response, time.Now()),
 	}, nil
+}
+
+// heed an error of the protocol that says what 401 says, under whatever status.
+func (r *reply) heed(e Event) {
+	if e.Err != nil && e.Err.Code == codeUnauthenticated {
+		r.unauthenticated()
+	}
 }
 
 // understand decides what a whole body is. Where the status is not one of success, only what is clearly this protocol's
@@ -52,10 +57,14 @@ func (c *client) understand(r *reply, body []byte, x expect) (Event, error) {
 		body = c.bestFrame(body, x)
 	}
 	success := r.StatusCode >= 200 && r.StatusCode < 300
+	if deeper(body, c.limits.JSONDepth) {
+		f.Class, f.Err = ClassMalformed, errDeep
+		return Event{}, f
+	}
 	switch {
 	case !success && x.rest:
 		e, ok := readRefusal(body, r.StatusCode, x)
-		if ok {
+		if ok && !value(bytes.TrimSpace(trimBOM(body))).doubled() {
 			return e, nil
 		}
 		if f.Class = ClassStatus; routeMissing(r.StatusCode) {
@@ -69,7 +78,7 @@ func (c *client) understand(r *reply, body []byte, x expect) (Event, error) {
 		return Event{}, f
 	case !success || isJSON(body):
 		e := readEvent(body, x)
-		if e.Has(ProblemMalformed) {
+		if e.Has(ProblemMalformed) || e.Has(ProblemDoubled) {
 			f.Class = ClassMalformed
 			return Event{}, f
 		}

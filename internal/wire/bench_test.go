@@ -17,7 +17,7 @@ func BenchmarkRound(b *testing.B) {
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := NewClient(Options{Allow: loopback})
+		c, err := NewClient(Options{Egress: loopbackEgress(b)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func honest(w http.ResponseWriter, r *http.Request) {
 func BenchmarkNewClient(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := NewClient(Options{Allow: loopback})
+		c, err := NewClient(Options{Egress: loopbackEgress(b)})
 		if err != nil {
 			b.Fatal(err)
 		}

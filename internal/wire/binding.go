@@ -59,7 +59,7 @@ type Peer interface {
 	ExtendedCard(ctx context.Context) (*Answer, error)
 	// Fresh is the same interface on connections of its own. Close it when done.
 	Fresh() Peer
-	// Close drops idle connections. Streams that are still open keep theirs until they end.
+	// Close drops idle connections at once, and a moment later those of streams that are still open.
 	Close()
 }
 

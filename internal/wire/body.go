@@ -24,6 +24,8 @@ const (
 	EndReset          End = "reset"     // unexpected EOF, RST, HTTP/2 stream error
 	EndOurs           End = "ours"      // our context ended it
 	EndTooLarge       End = "too-large" // a limit was reached
+	EndBusy           End = "busy"      // as many bytes as may be were in flight; not the peer's doing
+	EndMalformed      End = "malformed" // an event came that may say one thing or another, depending on who reads it, or that we failed at
 )
 
 // meter reads a body as it comes off the connection: it counts, keeps the clock of the last byte, and remembers how it
@@ -34,6 +36,7 @@ type meter struct {
 	left    int64
 	unclear bool // delimited by the close of the connection alone
 	last    atomic.Int64
+	came    atomic.Int64 // bytes
 	err     error
 }
 
@@ -51,6 +54,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.raw.Read(p)
 	if n > 0 {
 		m.last.Store(int64(time.Since(m.sent)))
+		m.came.Add(int64(n))
 	}
 	m.left -= int64(n)
 	if m.left < 0 {
@@ -74,6 +78,10 @@ func (m *meter) end(ctx context.Context, err error) End {
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(m.err, errTooLarge):
 		return EndTooLarge
+	case errors.Is(err, errBusy):
+		return EndBusy
+	case errors.Is(err, errDeep), errors.Is(err, errDoubled):
+		return EndMalformed
 	case atEnd(err) && atEnd(m.err) && m.unclear:
 		return EndCloseDelimited
 	case atEnd(err) && atEnd(m.err):
@@ -119,21 +127,43 @@ func (i *inflated) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readAll reads a whole body within a limit, before and after inflation. The error is an *Error.
-func readAll(ctx context.Context, r *reply, limit int64) ([]byte, error) {
+// readAll reads a whole body within a limit, before and after inflation. A body that does not go on ends the request's context by its
+// cancel. The error is an *Error.
+func (c *client) readAll(ctx context.Context, cancel context.CancelCauseFunc, r *reply, limit int64, p pace) ([]byte, error) {
 	m := newMeter(r, limit)
-	var buf bytes.Buffer
+	defer m.urge(p, cancel)()
+	room := 0
 	if n := r.ContentLength; n > 0 && n <= limit {
-		buf.Grow(int(min(n, 64<<10)) + bytes.MinRead)
+		room = int(min(n+1, freeBytes)) // one more, to meet the end without growing
 	}
-	_, err := buf.ReadFrom(newInflated(m))
+	all, err := r.bytes.readAll(newInflated(m), room, 0)
 	if err == nil {
 		err = m.err // gzip may end before the body does
 	}
 	if err == nil || atEnd(err) {
-		return buf.Bytes(), nil
+		return all, nil
 	}
 	return nil, failure(ctx, r.StatusCode, err)
+}
+
+// urge calls cancel when a body that has begun falls behind its pace, until stop is called.
+func (m *meter) urge(p pace, cancel context.CancelCauseFunc) (stop func()) {
+	if p.bytes < 0 {
+		return func() {}
+	}
+	var before int64
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Hour, func() {
+		came := m.came.Load()
+		if before > 0 && came-before < p.bytes {
+			cancel(errStalled)
+			return
+		}
+		before = came
+		timer.Reset(p.window)
+	})
+	timer.Reset(p.window)
+	return func() { timer.Stop() }
 }
 
 // corrupt tells a broken gzip body from a broken connection.

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -222,9 +221,10 @@ func TestErrorsBelowHTTP(t *testing.T) {
 		"a certificate for another name":             {trusting, strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ClassTLS},
 		"plain HTTP where TLS was asked for":         {c, strings.Replace(plain.URL, "http:", "https:", 1), ClassTLS},
 		"a TLS version that is too old":              {trusting, old.URL, ClassTLS},
-		"a private address nobody opened":            {c, "http://10.255.255.1/", ClassBlocked},
-		"instance metadata (C110)":                   {c, "http://169.254.169.254/latest/meta-data/", ClassBlocked},
-		"the IPv6 wildcard of a card (C46)":          {c, "http://[::]:8080/invoke", ClassBlocked},
+		"a private address nobody opened":            {c, "https://10.255.255.1/", ClassBlocked},
+		"instance metadata (C110)":                   {c, "https://169.254.169.254/latest/meta-data/", ClassBlocked},
+		"the IPv6 wildcard of a card (C46)":          {c, "https://[::]:8080/invoke", ClassBlocked},
+		"http where nobody allowed it":               {c, "http://10.255.255.1/", ClassPlaintext},
 		"a URL without a host (C56)":                 {c, "/.well-known/agent-card.json", ClassOrigin},
 		"a URL with a port alone":                    {c, "http://:8080/", ClassOrigin},
 		"a scheme that is not ours":                  {c, "file:///etc/passwd", ClassOrigin},
@@ -323,7 +323,6 @@ func TestFreshUsesAConnectionOfItsOwn(t *testing.T) {
 
 func TestNewClientRefusesWhatItCannotUse(t *testing.T) {
 	for name, o := range map[string]Options{
-		"an invalid prefix":            {Allow: []netip.Prefix{{}}},
 		"a host without a port":        {AllowHosts: []string{"peer"}},
 		"PEM data without certificate": {RootCAs: []byte("nothing")},
 		"a header that is none":        {Credentials: Credentials{Header: "Bad Header", Value: "s3cret"}},
@@ -398,7 +397,7 @@ func TestCredentialsGoToTheirOriginsAlone(t *testing.T) {
 		"a trailing dot is another name for sure": {originsOf("https://peer.test"), "https://peer.test./", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := newSecret(Credentials{Header: "Authorization", Value: "Bearer x", Origins: tc.origins})
+			s, err := newSecret(Options{Credentials: Credentials{Header: "Authorization", Value: "Bearer x", Origins: tc.origins}})
 			if err != nil {
 				t.Fatal(err)
 			}

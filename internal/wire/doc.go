@@ -38,7 +38,8 @@
 //   - An HTML page is an *Error (MediaType, or Status where the status says no), for streams as for unary calls:
 //     nothing of the protocol came back. Stream.Unary is for answers of the protocol that are no stream.
 //   - A pool of connections lives for one Client, and a Client for one round: no connection, TLS session or credential
-//     is shared between peers or tenants. Only parsed CA bundles are kept, by their hash.
+//     is shared between peers or tenants. Only parsed CA bundles are kept, by their hash, and
+//     access tokens, by the Secret that they were got with (docs/decisions/credentials.md).
 //   - Error texts hold nothing of the peer's. What Unwrap returns may, as may an Exchange: print neither unsanitised.
 //     net/http itself tells package log of bytes that a peer sends on an idle connection; a program that may not print
 //     such bytes has to point the standard logger elsewhere.

@@ -58,6 +58,9 @@ func readEvent(text []byte, x expect) Event {
 		e.note(ProblemMalformed)
 		return e
 	}
+	if root.doubled() {
+		e.note(ProblemDoubled)
+	}
 	if x.rest {
 		e.readAlone(root, x)
 		return e

@@ -31,6 +31,9 @@ const (
 	ClassMalformed Class = "Malformed" // neither JSON nor anything we know
 	ClassNoHTTP    Class = "NoHTTP"    // what answers there does not speak HTTP
 	ClassOrigin    Class = "Origin"    // the URL may not be asked: no host, or neither http nor https
+	ClassPlaintext Class = "Plaintext" // http, where the operator wants https
+	ClassBusy      Class = "Busy"      // as many connections to that address, or bytes of answers, as may be are in flight already
+	ClassToken     Class = "Token"     // no access token to be had; with Status 401 or 403 the token endpoint refused the credentials
 	ClassCanceled  Class = "Canceled"  // our caller gave up
 )
 
@@ -50,6 +53,9 @@ var doing = map[Class]string{
 	ClassMalformed: "reading the answer: not understood",
 	ClassNoHTTP:    "reading the answer: no HTTP",
 	ClassOrigin:    "asking the peer: not an http or https URL with a host",
+	ClassPlaintext: "asking the peer: http is not allowed for this host",
+	ClassBusy:      "asking the peer: as many connections to its address, or bytes of answers, as may be are in flight",
+	ClassToken:     "getting an access token",
 	ClassCanceled:  "waiting for the peer: given up",
 }
 
@@ -67,6 +73,13 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	var token *tokenError
+	if e.Class == ClassToken && errors.As(e.Err, &token) {
+		return doing[e.Class] + ": " + token.Error()
+	}
+	if errors.Is(e.Err, errNotPinned) {
+		return doing[e.Class] + ": no certificate has a pinned key"
+	}
 	if e.Status != 0 {
 		return fmt.Sprintf("%s (status %d)", doing[e.Class], e.Status)
 	}
@@ -74,6 +87,16 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// errStalled says that a body did not go on.
+var errStalled = errors.New("the answer does not go on")
+
+// An answer that cannot be judged, for readers of it differ: many parsers stop at some depth, and of a member that is named twice some
+// take the first and some the last.
+var (
+	errDeep    = errors.New("nested too deep")
+	errDoubled = errors.New("a member that decides is named twice")
+)
 
 // errTooLarge says that one of our limits was reached.
 var errTooLarge = errors.New("limit reached")
@@ -94,8 +117,12 @@ func classify(ctx context.Context, err error) Class {
 	)
 	text := err.Error()
 	switch {
+	case errors.Is(err, errBusy): // of another address of the same name than any that the guard refused
+		return ClassBusy
 	case errors.As(err, &blocked):
 		return ClassBlocked
+	case errors.Is(context.Cause(ctx), errStalled):
+		return ClassTimeout
 	case errors.Is(err, errTooLarge), strings.Contains(text, "response headers exceeded"),
 		strings.Contains(text, "response header list larger"):
 		return ClassTooLarge
@@ -124,5 +151,9 @@ func classify(ctx context.Context, err error) Class {
 
 // failure wraps what went wrong while asking or reading.
 func failure(ctx context.Context, status int, err error) *Error {
-	return &Error{Class: classify(ctx, err), Status: status, Err: err}
+	e := &Error{Class: classify(ctx, err), Status: status, Err: err}
+	if e.Class == ClassBusy {
+		e.Status = 0 // whatever it is: this is about us
+	}
+	return e
 }

@@ -35,6 +35,8 @@ const (
 	ProblemTwoMembers    Problem = "TwoMembers"             // a union with more than one member, or result and error
 	ProblemUnterminated  Problem = "UnterminatedFinalEvent" // C24
 	ProblemMalformed     Problem = "MalformedEvent"         // not JSON, or not an envelope
+	ProblemDoubled       Problem = "DoubledMember"          // a member that decides is named twice, and says two things
+	ProblemTooDeep       Problem = "TooDeep"                // nested deeper than many a reader follows
 	ProblemEmptyParts    Problem = "EmptyParts"             // a message without parts (C08)
 )
 
@@ -120,8 +122,6 @@ type Answer struct {
 	Date time.Time
 	// Sent is when the request was sent, by our clock: the zero of every At.
 	Sent time.Time
-	// Redirected: the answer is that of another address than the one asked, where redirects led.
-	Redirected bool
 	// RetryAfter that the peer asked for with a 429 or 503, bounded to a day.
 	RetryAfter time.Duration
 }

@@ -188,19 +188,19 @@ func FuzzGuard(f *testing.F) {
 			return
 		}
 		plain := ip.Unmap()
-		if bad := worst(plain) != ""; bad && (wide.check(ip, open) == nil || closed.check(ip, open) == nil) {
+		if bad := worst(plain) != ""; bad && (wide.check(https(ip), open) == nil || closed.check(https(ip), open) == nil) {
 			t.Fatalf("%s may be dialled", ip)
 		}
-		if inner, ok := embedded(plain); ok && worst(inner) != "" && wide.check(ip, open) == nil {
+		if inner, ok := embedded(plain); ok && worst(inner) != "" && wide.check(https(ip), open) == nil {
 			t.Fatalf("%s may be dialled, and %s is in it", ip, inner)
 		}
-		if closed.check(ip, false) != nil {
+		if closed.check(https(ip), false) != nil {
 			return
 		}
 		if !plain.IsGlobalUnicast() || plain.IsPrivate() || plain.IsLoopback() || plain.IsUnspecified() {
 			t.Fatalf("%s may be dialled though nothing is open", ip)
 		}
-		if plain.Is4() && wide.check(netip.AddrFrom16(plain.As16()), false) != nil {
+		if plain.Is4() && wide.check(https(netip.AddrFrom16(plain.As16())), false) != nil {
 			t.Fatalf("%s may be dialled plain and not mapped", ip)
 		}
 	})

@@ -104,12 +104,14 @@ func (g *grpcBinding) unary(ctx context.Context, m grpcMethod, q grpcRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r, err := g.client.impl.call(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.Body.Close() }()
-	return g.client.impl.readGRPC(ctx, r, m, m.expect(g.endpoint()))
+	return g.client.impl.readGRPC(ctx, cancel, r, m, m.expect(g.endpoint()))
 }
 
 func (g *grpcBinding) stream(ctx context.Context, m grpcMethod, q grpcRequest) (*Stream, error) {

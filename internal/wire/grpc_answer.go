@@ -8,8 +8,9 @@ import (
 )
 
 // readGRPC reads the one answer of a unary call.
-func (c *client) readGRPC(ctx context.Context, r *reply, m grpcMethod, x expect) (*Answer, error) {
+func (c *client) readGRPC(ctx context.Context, cancel context.CancelCauseFunc, r *reply, m grpcMethod, x expect) (*Answer, error) {
 	meter := newMeter(r, c.limits.BodyBytes)
+	defer meter.urge(c.limits.ofAnswer(), cancel)()
 	message, err := whole(newGRPCFrames(r, meter, c.limits.BodyBytes))
 	a, err := c.understandGRPC(ctx, r, m, x, message, err)
 	r.record.trailer(r.Trailer)
@@ -107,6 +108,9 @@ func (r *reader) messages(f *grpcFrames, m grpcMethod) error {
 			return err
 		}
 		e, text := readMessage(b, m, r.expect)
+		if e.Has(ProblemTooDeep) {
+			return errDeep
+		}
 		e.At = r.meter.at()
 		r.reply.record.frame(e.At, text)
 		if err := r.hand(e); err != nil {

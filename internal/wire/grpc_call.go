@@ -76,11 +76,12 @@ type grpcFrames struct {
 	in  *bufio.Reader
 	max int64 // of one message, before and after inflation
 	// gzip: the peer says that it compresses so. We did not ask for it, and read it all the same.
-	gzip bool
+	gzip  bool
+	bytes *holding
 }
 
 func newGRPCFrames(r *reply, m *meter, limit int64) *grpcFrames {
-	return &grpcFrames{in: bufio.NewReader(m), max: limit, gzip: r.Header.Get("Grpc-Encoding") == "gzip"}
+	return &grpcFrames{in: bufio.NewReader(m), max: limit, gzip: r.Header.Get("Grpc-Encoding") == "gzip", bytes: r.bytes}
 }
 
 // next reads one message. At the end of the body, between two messages, the error is io.EOF.
@@ -96,26 +97,31 @@ func (f *grpcFrames) next() ([]byte, error) {
 	case size > f.max:
 		return nil, errTooLarge
 	}
-	var b bytes.Buffer // grows with what comes, not with what is announced
-	if n, err := io.Copy(&b, io.LimitReader(f.in, size)); err != nil || n < size {
+	if err := f.bytes.keep(0); err != nil { // the message before is let go
+		return nil, err
+	}
+	b, err := f.bytes.readAll(io.LimitReader(f.in, size), 0, 0) // grows with what comes, not with what is announced
+	if err != nil || int64(len(b)) < size {
 		return nil, errors.Join(err, io.ErrUnexpectedEOF)
 	}
 	if head[0] == 0 {
-		return b.Bytes(), nil
+		return b, nil
 	}
-	return inflate(&b, f.max)
+	return f.inflate(b)
 }
 
-func inflate(in io.Reader, limit int64) ([]byte, error) {
-	gz, err := gzip.NewReader(in)
+func (f *grpcFrames) inflate(packed []byte) ([]byte, error) {
+	gz, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, errFraming
 	}
-	b, err := io.ReadAll(io.LimitReader(gz, limit+1))
+	b, err := f.bytes.readAll(io.LimitReader(gz, f.max+1), 0, cap(packed))
 	switch {
+	case errors.Is(err, errBusy):
+		return nil, err
 	case err != nil:
 		return nil, errFraming
-	case int64(len(b)) > limit:
+	case int64(len(b)) > f.max:
 		return nil, errTooLarge
 	}
 	return b, nil
@@ -127,7 +133,9 @@ func readMessage(b []byte, m grpcMethod, x expect) (e Event, text []byte) {
 	text, err := protoJSON(m.answer, b)
 	root, ok := parse(text)
 	if err != nil || !ok {
-		e.note(ProblemMalformed)
+		if e.note(ProblemMalformed); errors.Is(err, errTooNested) {
+			e.note(ProblemTooDeep)
+		}
 		return e, nil
 	}
 	e.readWanted(root, x)

@@ -175,7 +175,7 @@ func TestGRPCGuardsAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, at := range []string{"http://127.0.0.1:50051", "https://10.0.0.1:443", "http://169.254.169.254"} {
+	for _, at := range []string{"https://127.0.0.1:50051", "https://10.0.0.1:443", "https://169.254.169.254"} {
 		p, err := Open(c, BindingGRPC, Endpoint{URL: mustURL(t, at), Generation: V10})
 		if err != nil {
 			t.Fatal(err)
@@ -331,7 +331,7 @@ func TestGRPCEventsThatAreOdd(t *testing.T) {
 			KindTask, "TASK_STATE_WORKING", nil},
 		"a time that is none": {taskOf(id, field(3, append(status(2), field(3, protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1<<62))...))),
 			KindTask, "TASK_STATE_WORKING", nil},
-		"nested without end": {nested(200), KindOther, "", []Problem{ProblemMalformed}},
+		"nested without end": {nested(200), KindOther, "", []Problem{ProblemTooDeep, ProblemMalformed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, _ := readMessage(tc.message, grpc10.stream, grpc10.stream.expect(Endpoint{Generation: V10}))

@@ -40,6 +40,9 @@ func (r *reply) grpcStatus() (s grpcStatus, ok bool) {
 		n = uint64(codes.Unknown)
 	}
 	s.code = codes.Code(n)
+	if s.code == codes.Unauthenticated {
+		r.unauthenticated()
+	}
 	message, _ := url.PathUnescape(h.Get("Grpc-Message"))
 	s.ofAddress = speaksOfAddress(message)
 	s.readDetails(h)
@@ -136,7 +139,7 @@ func (s grpcStatus) failure() *Error {
 // barred is a refusal of access that comes after the headers, as the codes that a2a-go made for it; nil for other statuses.
 func (s grpcStatus) barred() *RPCError {
 	if s.code == codes.Unauthenticated {
-		return &RPCError{Code: -31401}
+		return &RPCError{Code: codeUnauthenticated}
 	}
 	if s.code == codes.PermissionDenied {
 		return &RPCError{Code: -31403}

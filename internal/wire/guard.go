@@ -2,11 +2,14 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"code.dny.dev/ssrf"
 )
@@ -35,47 +38,114 @@ func (e *blockedError) Error() string { return "address refused: " + e.why }
 // guard decides which addresses may be dialled. It looks at the address that the dialer is about to connect to, after
 // DNS, so no spelling of a host (decimal, hex, a name that resolves to something else the second time) gets past it.
 type guard struct {
-	allow    []netip.Prefix
+	egress   *Egress
+	tenant   string // for whom it dials; empty: nobody else is there
 	hosts    map[string]bool
+	pinned   map[string][]netip.AddrPort
 	resolver *net.Resolver // nil: the machine's
+	// dialling, if set, is told of every address that is let through. For tests.
+	dialling func(netip.AddrPort)
 }
 
-// newGuard checks and normalises what the user opened. 4-in-6 prefixes count as the IPv4 prefixes that they are.
-func newGuard(allow []netip.Prefix, hosts []string) (*guard, error) {
-	g := &guard{hosts: make(map[string]bool, len(hosts))}
-	for _, p := range allow {
-		if !p.IsValid() {
-			return nil, fmt.Errorf("opening address ranges: an invalid prefix")
-		}
-		if p.Addr().Is4In6() && p.Bits() >= 96 {
-			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-		}
-		g.allow = append(g.allow, p.Masked())
-	}
+// newGuard makes the guard of one client, and checks which hosts are open to it beyond the policy.
+func (e *Egress) newGuard(hosts []string, pinned map[string][]netip.AddrPort) (*guard, error) {
+	g := &guard{egress: e.orStrictest(), hosts: make(map[string]bool, len(hosts)), pinned: make(map[string][]netip.AddrPort, len(pinned))}
 	for _, h := range hosts {
-		host, port, err := net.SplitHostPort(h)
-		if err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("opening hosts: %q is not host:port", h)
+		key, err := openedHost(h)
+		if err != nil {
+			return nil, err
 		}
-		g.hosts[hostKey(host, port)] = true
+		g.hosts[key] = true
+	}
+	for h, addresses := range pinned {
+		key, err := openedHost(h)
+		if err != nil {
+			return nil, err
+		}
+		for _, ap := range addresses {
+			if !ap.IsValid() || ap.Port() == 0 {
+				return nil, fmt.Errorf("pinning hosts: %q has %s, which is not an address and a port: write 10.0.0.1:8080 or [fd00::1]:8080", h, ap)
+			}
+		}
+		g.pinned[key] = addresses
 	}
 	return g, nil
+}
+
+func openedHost(h string) (string, error) {
+	host, port, err := net.SplitHostPort(h)
+	if err != nil || host == "" || port == "" {
+		return "", fmt.Errorf("opening hosts: %q is not host:port: write planner.example.com:443 or [::1]:8080", h)
+	}
+	return hostKey(host, port), nil
 }
 
 func hostKey(host, port string) string { return net.JoinHostPort(strings.ToLower(host), port) }
 
 // opens tells whether the user named this host:port, so that it may be at any address but the worst.
-func (g *guard) opens(hostport string) bool { return g.hosts[strings.ToLower(hostport)] }
+func (g *guard) opens(hostport string) bool {
+	key := strings.ToLower(hostport)
+	_, pinned := g.pinned[key]
+	return g.hosts[key] || pinned
+}
 
 // dial connects to a host:port within dialTimeout, all its addresses together, trying none that the guard refuses.
 func (g *guard) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout, Resolver: g.resolver, Control: g.control(g.opens(hostport))}
-	return d.DialContext(ctx, network, hostport)
+	host, _, err := net.SplitHostPort(hostport)
+	switch {
+	case err != nil || g.egress.denied.has(host):
+		return nil, &blockedError{"a denied host"}
+	case strings.Contains(host, "%"): // the zone is not looked at by the address, and may end in any name
+		return nil, &blockedError{"a zone of this machine"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	l := &lease{slots: g.egress.slots, tenant: g.tenant}
+	d := net.Dialer{Resolver: g.resolver, ControlContext: g.control(g.opens(hostport), l)}
+	conn, err := g.connect(ctx, &d, network, hostport)
+	conn = l.settle(conn)
+	if err != nil && l.busy {
+		return nil, errors.Join(errBusy, err)
+	}
+	return conn, err
 }
 
-// control is a net.Dialer's Control for one dial.
-func (g *guard) control(open bool) func(network, address string, _ syscall.RawConn) error {
-	return func(network, address string, _ syscall.RawConn) error {
+// connect dials a host where it is pinned to, one address after another, and any other where name servers say that it is. One that is
+// pinned to no address is down.
+func (g *guard) connect(ctx context.Context, d *net.Dialer, network, hostport string) (net.Conn, error) {
+	addresses, pinned := g.pinned[strings.ToLower(hostport)]
+	if !pinned {
+		return d.DialContext(ctx, network, hostport)
+	}
+	if len(addresses) == 0 {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	var first error
+	for i, ap := range addresses {
+		conn, err := dialShare(ctx, d, network, ap, len(addresses)-i)
+		if err == nil {
+			return conn, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// dialShare dials one of n addresses within its share of the time that is left.
+func dialShare(ctx context.Context, d *net.Dialer, network string, ap netip.AddrPort, n int) (net.Conn, error) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
+		defer cancel()
+	}
+	return d.DialContext(ctx, network, ap.String())
+}
+
+// control is a net.Dialer's ControlContext for one dial.
+func (g *guard) control(open bool, l *lease) func(ctx context.Context, network, address string, _ syscall.RawConn) error {
+	return func(ctx context.Context, network, address string, _ syscall.RawConn) error {
 		if network != "tcp4" && network != "tcp6" {
 			return &blockedError{"not TCP"}
 		}
@@ -83,22 +153,37 @@ func (g *guard) control(open bool) func(network, address string, _ syscall.RawCo
 		if err != nil {
 			return &blockedError{"not an address"}
 		}
-		return g.check(ap.Addr(), open)
+		if err := g.check(ap, open); err != nil {
+			return err
+		}
+		if err := l.take(ctx, plain(ap.Addr())); err != nil {
+			return err
+		}
+		if g.dialling != nil {
+			g.dialling(ap)
+		}
+		return nil
 	}
 }
 
 // check is the decision: nil, or a *blockedError. An address that carries an IPv4 address inside is judged by that one
 // too.
-func (g *guard) check(ip netip.Addr, open bool) error {
-	ip = ip.Unmap().WithZone("")
-	if g.names(ip) {
+func (g *guard) check(ap netip.AddrPort, open bool) error {
+	ip, port := plain(ap.Addr()), ap.Port()
+	named := g.names(ip)
+	for _, a := range carried(ip) {
+		if why := g.never(a, port); why != "" {
+			return &blockedError{why}
+		}
+		if why := worst(a); why != "" && !named {
+			return &blockedError{why}
+		}
+	}
+	if named {
 		return nil
 	}
-	if why := worst(ip); why != "" {
-		return &blockedError{why}
-	}
 	if inner, ok := embedded(ip); ok {
-		if err := g.check(inner, open); err != nil {
+		if err := g.check(netip.AddrPortFrom(inner, port), open); err != nil {
 			return err
 		}
 	}
@@ -107,7 +192,7 @@ func (g *guard) check(ip netip.Addr, open bool) error {
 		return nil
 	case ip.IsUnspecified(), ip.IsMulticast():
 		return &blockedError{"names no single host"} // 0.0.0.0 and [::] are this very pod (C46)
-	case g.contains(ip):
+	case holds(g.egress.allow, ip):
 		return nil
 	case table.SafeAddrPort(netip.AddrPortFrom(ip, 443)) != nil:
 		return &blockedError{"a special-purpose range"}
@@ -115,23 +200,25 @@ func (g *guard) check(ip netip.Addr, open bool) error {
 	return nil
 }
 
-// names tells whether a prefix is exactly this address.
-func (g *guard) names(ip netip.Addr) bool {
-	for _, p := range g.allow {
-		if p.IsSingleIP() && p.Addr() == ip {
-			return true
-		}
+// never says why an address and port is refused whatever opens it; empty if it is not.
+func (g *guard) never(ip netip.Addr, port uint16) string {
+	switch e := g.egress; {
+	case holds(e.deny, ip):
+		return "denied"
+	case e.apiServer[netip.AddrPortFrom(ip, 0)], e.apiServer[netip.AddrPortFrom(ip, port)]:
+		return "the API server"
 	}
-	return false
+	return ""
 }
 
-func (g *guard) contains(ip netip.Addr) bool {
-	for _, p := range g.allow {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
+// names tells whether a prefix is exactly this address.
+func (g *guard) names(ip netip.Addr) bool {
+	return slices.ContainsFunc(g.egress.allow, func(p netip.Prefix) bool { return p.IsSingleIP() && p.Addr() == ip })
+}
+
+// holds tells whether one of the ranges holds an address.
+func holds(list []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // worst says why an address stays refused even to a wide prefix or a named host; empty if it does not.
@@ -151,6 +238,9 @@ var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 	sixToFour  = netip.MustParsePrefix("2002::/16")
 	compatible = netip.MustParsePrefix("::/96")
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")
+	stateless  = netip.MustParsePrefix("::ffff:0:0:0/96") // of stateless translation, RFC 2765
+	teredo     = netip.MustParsePrefix("2001::/32")
 )
 
 // embedded finds the IPv4 address inside a translated one, so that opening NAT64 does not open the metadata service
@@ -162,9 +252,36 @@ func embedded(ip netip.Addr) (netip.Addr, bool) {
 	b := ip.As16()
 	switch {
 	case nat64.Contains(ip), compatible.Contains(ip):
-		return netip.AddrFrom4([4]byte(b[12:16])), true
+		return v4(b[12:]), true
 	case sixToFour.Contains(ip):
-		return netip.AddrFrom4([4]byte(b[2:6])), true
+		return v4(b[2:]), true
 	}
 	return netip.Addr{}, false
 }
+
+// carried lists an address and every IPv4 address that it may carry. Some forms leave open where it stands or whether there is one, so not
+// all of these are reached by it; that none of them is among the worst is little to ask.
+func carried(ip netip.Addr) []netip.Addr {
+	list := []netip.Addr{ip}
+	if inner, ok := embedded(ip); ok {
+		list = append(list, inner)
+	}
+	if !ip.Is6() {
+		return list
+	}
+	b := ip.As16()
+	switch {
+	case localNAT64.Contains(ip): // RFC 6052 has a place for each length of the prefix, around the byte in the middle
+		list = append(list, v4(b[12:]), v4([]byte{b[6], b[7], b[9], b[10]}), v4([]byte{b[7], b[9], b[10], b[11]}), v4(b[9:]))
+	case stateless.Contains(ip):
+		list = append(list, v4(b[12:]))
+	case teredo.Contains(ip):
+		list = append(list, v4(b[4:]), v4([]byte{^b[12], ^b[13], ^b[14], ^b[15]}))
+	}
+	if b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe { // ISATAP
+		list = append(list, v4(b[12:]))
+	}
+	return list
+}
+
+func v4(b []byte) netip.Addr { return netip.AddrFrom4([4]byte(b[:4])) }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -20,12 +19,15 @@ func prefixes(list ...string) []netip.Prefix {
 
 func mustGuard(t testing.TB, allow []netip.Prefix, hosts ...string) *guard {
 	t.Helper()
-	g, err := newGuard(allow, hosts)
+	g, err := mustEgress(t, EgressPolicy{Allow: allow}).newGuard(hosts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
+
+// https is port 443 of an address, for checks in which the port does not matter.
+func https(ip netip.Addr) netip.AddrPort { return netip.AddrPortFrom(ip, 443) }
 
 func TestCaseC110GuardDecidesByAddress(t *testing.T) {
 	everything := prefixes("0.0.0.0/0", "::/0")
@@ -86,7 +88,7 @@ func TestCaseC110GuardDecidesByAddress(t *testing.T) {
 		"one address of loopback can be opened without the rest of it": {ip: "127.0.0.2", allow: prefixes("127.0.0.1/32")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := mustGuard(t, tc.allow).check(netip.MustParseAddr(tc.ip), tc.open)
+			err := mustGuard(t, tc.allow).check(https(netip.MustParseAddr(tc.ip)), tc.open)
 			if (err == nil) != tc.want {
 				t.Errorf("check(%s) = %v, want allowed %v", tc.ip, err, tc.want)
 			}
@@ -115,24 +117,26 @@ func TestGuardOpensHostsToTheLetterButNotTheCase(t *testing.T) {
 }
 
 func TestGuardRefusesUnreadableSettings(t *testing.T) {
-	if _, err := newGuard([]netip.Prefix{{}}, nil); err == nil {
-		t.Error("an invalid prefix was accepted")
-	}
 	for _, h := range []string{"planner", "planner:", ":80", ""} {
-		if _, err := newGuard(nil, []string{h}); err == nil {
+		if _, err := (*Egress)(nil).newGuard([]string{h}, nil); err == nil {
 			t.Errorf("host %q was accepted", h)
 		}
 	}
 }
 
 func TestGuardAllowsTCPOnly(t *testing.T) {
-	control := mustGuard(t, nil).control(true)
+	g := mustGuard(t, nil)
+	control := func(network, address string) error {
+		l := &lease{slots: g.egress.slots}
+		defer l.settle(nil)
+		return g.control(true, l)(t.Context(), network, address, nil)
+	}
 	for _, network := range []string{"udp4", "unix", "tcp"} {
-		if err := control(network, "93.184.215.14:443", nil); err == nil {
+		if err := control(network, "93.184.215.14:443"); err == nil {
 			t.Errorf("%s was allowed", network)
 		}
 	}
-	if err := control("tcp4", "nonsense", nil); err == nil {
+	if err := control("tcp4", "nonsense"); err == nil {
 		t.Error("an unreadable address was allowed")
 	}
 }
@@ -186,57 +190,19 @@ func resolverTo(t *testing.T, ip string) *net.Resolver {
 	if ip == "" {
 		return nil
 	}
-	pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	t.Cleanup(func() { _ = pc.Close(); <-done })
-	go func() {
-		defer close(done)
-		buf := make([]byte, 1500)
-		for {
-			n, from, err := pc.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			if answer := answerWith(buf[:n], netip.MustParseAddr(ip)); answer != nil {
-				_, _ = pc.WriteTo(answer, from)
-			}
-		}
-	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "udp4", pc.LocalAddr().String())
-	}}
-}
-
-func answerWith(query []byte, ip netip.Addr) []byte {
-	var m dnsmessage.Message
-	if m.Unpack(query) != nil || len(m.Questions) != 1 {
-		return nil
-	}
-	m.Response, m.Additionals = true, nil
-	if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
-		m.Answers = []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1},
-			Body:   &dnsmessage.AResource{A: ip.As4()},
-		}}
-	}
-	out, err := m.Pack()
-	if err != nil {
-		return nil
-	}
-	return out
+	return names(t, func(q dnsmessage.Question) []dnsmessage.ResourceBody { return body(q, ip) })
 }
 
 func TestRefusesTellsOfLiteralsBeforeAnythingIsTried(t *testing.T) {
-	for host, want := range map[string]bool{
-		"169.254.169.254": true, "127.0.0.1": true, "10.0.0.1": true, "::1": true, "10.1.0.1": false, "8.8.8.8": false,
-		"localhost": false, "peer.test": false, "": false,
+	e := mustEgress(t, EgressPolicy{Allow: prefixes("10.1.0.0/16"), DenyHosts: []string{"evil.test", "10.1.2.3"}, PlaintextHosts: []string{"plain.test"}})
+	for u, want := range map[string]Refusal{
+		"https://169.254.169.254/": RefusedAddress, "https://127.0.0.1/": RefusedAddress, "https://[::1]/": RefusedAddress,
+		"https://10.0.0.1/": RefusedAddress, "https://10.1.0.1/": "", "https://[::ffff:169.254.169.254]/": RefusedAddress, "https://2130706433/": "", "https://8.8.8.8/": "", "https://localhost/": "",
+		"https://evil.test/": RefusedAddress, "https://api.EVIL.test./": RefusedAddress, "https://medevil.test/": "", "https://10.1.2.3/": RefusedAddress,
+		"http://peer.test/": RefusedPlaintext, "http://plain.test/": "", "http://a.plain.test:8080/": "", "http://explain.test/": RefusedPlaintext,
 	} {
-		if got := Refuses(host, prefixes("10.1.0.0/16")); got != want {
-			t.Errorf("Refuses(%q) = %v, want %v", host, got, want)
+		if got := e.Refuses(mustURL(t, u)); got != want {
+			t.Errorf("Refuses(%q) = %q, want %q", u, got, want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func bounded(s string) string {
 	if s = strings.TrimSpace(s); len(s) > maxCorrelation {
 		return ""
 	}
-	return s
+	return strings.Clone(s) // the space around it may be megabytes
 }
 
 // identify gives an event the correlation that a header carries. A header that comes twice says nothing.

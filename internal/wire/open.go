@@ -17,19 +17,25 @@ func (c *client) stream(ctx context.Context, a ask, x expect) (*Stream, error) {
 		return nil, err
 	}
 	x.stream = true
+	opened := false
+	defer func() { // a fault of ours is no reason to keep it open either
+		if !opened {
+			_ = r.Body.Close()
+			cancel()
+		}
+	}()
 	s, err := c.open(ctx, cancel, r, x)
 	if err != nil {
-		_ = r.Body.Close()
-		cancel()
 		return nil, err
 	}
+	opened = true
 	return s, nil
 }
 
 // open turns a reply into a stream, whatever its body turns out to be.
 func (c *client) open(ctx context.Context, cancel context.CancelFunc, r *reply, x expect) (*Stream, error) {
 	s := &Stream{Status: r.StatusCode, MediaType: mediaType(r.Response), Date: dateOf(r.Response)}
-	s.Sent, s.HeaderAt, s.Redirected = r.sent, r.headerAt, r.redirected
+	s.Sent, s.HeaderAt = r.sent, r.headerAt
 	s.impl = &stream{events: make(chan Event, eventBuffer), cancel: cancel, finished: make(chan struct{})}
 	s.impl.meter = newMeter(r, c.limits.StreamBytes)
 	in := bufio.NewReader(newInflated(s.impl.meter))
@@ -81,7 +87,7 @@ func (c *client) sniff(s *Stream, r *reader) ([]byte, error) {
 		s.SniffedSSE = true
 		return nil, nil
 	}
-	line, err := firstLine(r.in, int(c.limits.BodyBytes))
+	line, err := firstLine(r.in, int(c.limits.BodyBytes), r.reply.bytes)
 	if err != nil && !atEnd(err) {
 		return nil, failure(r.ctx, s.Status, err)
 	}
@@ -95,7 +101,7 @@ func (c *client) sniff(s *Stream, r *reader) ([]byte, error) {
 
 // rest is the whole body, given its beginning.
 func (c *client) rest(r *reader, head []byte) ([]byte, error) {
-	tail, err := io.ReadAll(io.LimitReader(r.in, c.limits.BodyBytes+1-int64(len(head))))
+	tail, err := r.reply.bytes.readAll(io.LimitReader(r.in, c.limits.BodyBytes+1-int64(len(head))), 0, cap(head))
 	if err == nil && int64(len(head)+len(tail)) > c.limits.BodyBytes {
 		err = errTooLarge
 	}
@@ -106,9 +112,9 @@ func (c *client) rest(r *reader, head []byte) ([]byte, error) {
 }
 
 // firstLine reads to the end of the first line that is not blank, its end included.
-func firstLine(in *bufio.Reader, limit int) ([]byte, error) {
+func firstLine(in *bufio.Reader, limit int, h *holding) ([]byte, error) {
 	for {
-		line, err := readLine(in, limit)
+		line, err := readLine(in, limit, h)
 		if err != nil || len(bytes.TrimSpace(trimBOM(line))) > 0 {
 			return line, err
 		}

@@ -27,6 +27,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // loopback opens what the test servers listen on.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
+// loopbackEgress lets clients dial what the test servers listen on, by http too.
+func loopbackEgress(t testing.TB) *Egress {
+	return mustEgress(t, EgressPolicy{Allow: loopback, PlaintextHosts: []string{"127.0.0.1", "localhost"}})
+}
+
+func mustEgress(t testing.TB, p EgressPolicy) *Egress {
+	t.Helper()
+	e, err := NewEgress(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 func mustURL(t testing.TB, s string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(s)
@@ -39,7 +53,9 @@ func mustURL(t testing.TB, s string) *url.URL {
 // newTestClient may dial loopback.
 func newTestClient(t testing.TB, o Options) *Client {
 	t.Helper()
-	o.Allow = append(o.Allow, loopback...)
+	if o.Egress == nil {
+		o.Egress = loopbackEgress(t)
+	}
 	c, err := NewClient(o)
 	if err != nil {
 		t.Fatal(err)

@@ -101,11 +101,7 @@ func TestPostFollowsNoRedirect(t *testing.T) {
 	if want := []string{"/hook Bearer x {}", "/moved Bearer x {}"}; strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	closed, err := NewClient(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closed.Close()
+	closed := newTestClient(t, Options{Egress: mustEgress(t, EgressPolicy{PlaintextHosts: []string{"127.0.0.1"}})})
 	var e *Error
 	if _, err := closed.Post(within(t, 5*time.Second), mustURL(t, s.URL), nil, nil); !errors.As(err, &e) || e.Class != ClassBlocked {
 		t.Errorf("a client that nothing was opened to posts to loopback: %v", err)

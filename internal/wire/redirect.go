@@ -3,7 +3,6 @@ package wire
 import (
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // isRedirect tells the statuses that say "elsewhere". 304 is not one of them, and 300 offers a choice that we do not
@@ -25,33 +24,13 @@ func locationOf(r *reply) *url.URL {
 	return u
 }
 
-// mayFollow is the policy: the same host only, never from https to http, and a POST only where it stays a POST with its
-// body (307, 308). A 301 or 302 would have it sent again as a GET, and the peer would look broken (C47).
-func mayFollow(a ask, status int, to *url.URL) bool {
-	if to == nil || !sameHost(a.url, to) {
-		return false
-	}
-	switch status {
-	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return true
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
-		return a.method == http.MethodGet
-	}
-	return false
-}
+// maxRedirects that are followed for one card.
+const maxRedirects = 3
 
-// sameHost: the host is the same, and so is the port unless http gives way to https, which comes with a port of its
-// own.
-func sameHost(from, to *url.URL) bool {
-	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
-		return false
-	}
-	fs, ts := strings.ToLower(from.Scheme), strings.ToLower(to.Scheme)
-	switch {
-	case fs == ts:
-		return portOf(from) == portOf(to)
-	case fs == "http" && ts == "https":
-		return true
-	}
-	return false
+// mayFollow is the policy for a card: to the very same origin, and only where the peer says that the request is to be sent again as it is
+// (307, 308). Nothing else is ever followed: a question belongs to the address that the card names, and what another address answers to it
+// says nothing about that one (C47).
+func mayFollow(from *url.URL, status int, to *url.URL) bool {
+	again := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
+	return again && to != nil && askable(to) && Origin(from) == Origin(to)
 }

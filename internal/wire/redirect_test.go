@@ -11,38 +11,39 @@ import (
 
 func TestRedirectPolicy(t *testing.T) {
 	for name, tc := range map[string]struct {
-		method, from string
-		status       int
-		to           string
-		want         bool
+		from   string
+		status int
+		to     string
+		want   bool
 	}{
-		"a GET goes where it is sent on its host":        {"GET", "https://a.test/x", 302, "https://a.test/y", true},
-		"a GET is upgraded":                              {"GET", "http://a.test/x", 301, "https://a.test/x", true},
-		"a GET is upgraded to a port of its own":         {"GET", "http://a.test:8080/x", 308, "https://a.test:8443/x", true},
-		"a GET is never downgraded":                      {"GET", "https://a.test/x", 302, "http://a.test/x", false},
-		"a GET stays on its host":                        {"GET", "https://a.test/x", 302, "https://b.test/x", false},
-		"a GET stays on its port":                        {"GET", "https://a.test/x", 302, "https://a.test:8443/x", false},
-		"a GET does not leave for another scheme":        {"GET", "https://a.test/x", 302, "ftp://a.test/x", false},
-		"a POST stays a POST at 307":                     {"POST", "https://a.test/x", 307, "https://a.test/y", true},
-		"a POST stays a POST at 308 and upgraded (C47)":  {"POST", "http://a.test/x", 308, "https://a.test/x", true},
-		"a POST would become a GET at 301 (C47)":         {"POST", "http://a.test/x", 301, "https://a.test/x", false},
-		"a POST would become a GET at 302":               {"POST", "https://a.test/x", 302, "https://a.test/y", false},
-		"a POST would become a GET at 303":               {"POST", "https://a.test/x", 303, "https://a.test/y", false},
-		"a POST is never downgraded":                     {"POST", "https://a.test/x", 307, "http://a.test/x", false},
-		"a POST stays on its host":                       {"POST", "https://a.test/x", 307, "https://b.test/x", false},
-		"a choice is not made":                           {"GET", "https://a.test/x", 300, "https://a.test/y", false},
-		"a host in other letters is the same":            {"GET", "https://a.test/x", 302, "https://A.TEST/y", true},
-		"the default port written out is the same":       {"GET", "https://a.test/x", 302, "https://a.test:443/y", true},
-		"a proxy is not used because the peer wants one": {"GET", "https://a.test/x", 305, "https://a.test/y", false},
+		"to another path, by 307":                      {"https://a.test/x", 307, "https://a.test/y", true},
+		"to another path, by 308":                      {"https://a.test/x", 308, "https://a.test/y?z", true},
+		"to a host in other letters":                   {"https://a.test/x", 307, "https://A.TEST/y", true},
+		"to the default port written out":              {"https://a.test/x", 308, "https://a.test:443/y", true},
+		"to a URL with a user name, which is not sent": {"https://a.test/x", 307, "https://me@a.test/y", true},
+		"by 301, after which some would ask another":   {"https://a.test/x", 301, "https://a.test/y", false},
+		"by 302":                                 {"https://a.test/x", 302, "https://a.test/y", false},
+		"by 303":                                 {"https://a.test/x", 303, "https://a.test/y", false},
+		"by a choice, which is not made":         {"https://a.test/x", 300, "https://a.test/y", false},
+		"to a proxy, because the peer wants one": {"https://a.test/x", 305, "https://a.test/y", false},
+		"up to https, which is another origin":   {"http://a.test/x", 308, "https://a.test/x", false},
+		"down to http":                           {"https://a.test/x", 307, "http://a.test/x", false},
+		"to another host":                        {"https://a.test/x", 307, "https://b.test/x", false},
+		"to a host below":                        {"https://a.test/x", 307, "https://b.a.test/x", false},
+		"to the host with a dot at its end":      {"https://a.test/x", 307, "https://a.test./x", false},
+		"to another port":                        {"https://a.test/x", 307, "https://a.test:8443/x", false},
+		"to another scheme":                      {"https://a.test/x", 307, "ftp://a.test/x", false},
+		"to a file":                              {"https://a.test/x", 307, "file:///etc/passwd", false},
+		"to a host behind a user name that looks right": {"https://a.test/x", 308, "https://a.test@b.test/x", false},
+		"to nothing but an opaque text":                 {"https://a.test/x", 308, "https:a.test", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := mayFollow(ask{method: tc.method, url: mustURL(t, tc.from)}, tc.status, mustURL(t, tc.to))
-			if got != tc.want {
+			if got := mayFollow(mustURL(t, tc.from), tc.status, mustURL(t, tc.to)); got != tc.want {
 				t.Errorf("mayFollow = %v, want %v", got, tc.want)
 			}
 		})
 	}
-	if mayFollow(ask{method: "GET", url: mustURL(t, "https://a.test/")}, 302, nil) {
+	if mayFollow(mustURL(t, "https://a.test/"), 307, nil) {
 		t.Error("a redirect to nowhere was followed")
 	}
 }
@@ -55,7 +56,7 @@ func TestGetFollowsThreeRedirectsAndNoMore(t *testing.T) {
 			write(w, "{}")
 			return
 		}
-		http.Redirect(w, r, fmt.Sprintf("/%d", n-1), http.StatusFound)
+		http.Redirect(w, r, fmt.Sprintf("/%d", n-1), http.StatusPermanentRedirect)
 	})
 	c := newTestClient(t, Options{})
 	p, err := c.Get(within(t, 5*time.Second), mustURL(t, s.URL+"/3"), nil)
@@ -67,7 +68,7 @@ func TestGetFollowsThreeRedirectsAndNoMore(t *testing.T) {
 	}
 	_, err = c.Get(within(t, 5*time.Second), mustURL(t, s.URL+"/4"), nil)
 	e := wantClass(t, err, ClassRedirect)
-	if e.Status != http.StatusFound || e.Location == nil || e.Location.Path != "/0" {
+	if e.Status != http.StatusPermanentRedirect || e.Location == nil || e.Location.Path != "/0" {
 		t.Errorf("error = %+v, want the redirect that was not followed", e)
 	}
 }
@@ -92,15 +93,13 @@ func TestCredentialsDoNotFollowARedirect(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	o := Options{Credentials: Credentials{Header: "X-API-Key", Value: "s3cret", Origins: []string{s.URL}}}
-	j := askOf(t, mustURL(t, s.URL+"/inside"), V03, o)
-	a, err := j.Send(within(t, 5*time.Second), ping, SendConfig{})
-	if err != nil || a.Kind != KindTask || a.Has(ProblemIDMismatch) {
-		t.Fatalf("answer %+v, %v, want the task: a 307 is followed with its body", a, err)
+	c := newTestClient(t, o)
+	if p, err := c.Get(within(t, 5*time.Second), mustURL(t, s.URL+"/inside"), nil); err != nil || p.Status != http.StatusOK {
+		t.Fatalf("page %+v, %v, want that of /end", p, err)
 	}
-	j.at.URL = mustURL(t, s.URL+"/outside")
-	_, err = j.Send(within(t, 5*time.Second), ping, SendConfig{})
+	_, err := c.Get(within(t, 5*time.Second), mustURL(t, s.URL+"/outside"), nil)
 	wantClass(t, err, ClassRedirect)
-	if want := "POST /inside s3cret,POST /end s3cret,POST /outside s3cret"; strings.Join(got, ",") != want {
+	if want := "GET /inside s3cret,GET /end s3cret,GET /outside s3cret"; strings.Join(got, ",") != want {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 	if leaked {
@@ -108,38 +107,23 @@ func TestCredentialsDoNotFollowARedirect(t *testing.T) {
 	}
 }
 
-// TestUpgradedRedirectLeavesHTTPCredentialsBehind: what may go to http://host may not go to https://host unless it is listed.
-func TestUpgradedRedirectLeavesHTTPCredentialsBehind(t *testing.T) {
-	var got http.Header
-	secure, ca := serveTLS(t, func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header
-		_, _ = fmt.Fprint(w, readAsked(r.Body).reply(task))
-	})
-	plain := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, secure.URL, http.StatusPermanentRedirect)
-	})
-	o := Options{RootCAs: ca, Credentials: Credentials{Header: "Authorization", Value: "Bearer s3cret", Origins: []string{plain.URL}}}
-	j := askOf(t, mustURL(t, plain.URL), V03, o)
-	if _, err := j.Send(within(t, 5*time.Second), ping, SendConfig{}); err != nil {
-		t.Fatal(err)
-	}
-	if got == nil || got.Get("Authorization") != "" {
-		t.Errorf("headers %v, want a request without Authorization", got)
-	}
-}
-
-func TestPostAnswered302IsARedirectAndNotAGet(t *testing.T) {
-	var methods []string
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		methods = append(methods, r.Method)
-		http.Redirect(w, r, "/elsewhere", http.StatusFound)
-	})
-	j := askOf(t, mustURL(t, s.URL), V10, Options{})
-	_, err := j.SendStream(within(t, 5*time.Second), ping, SendConfig{})
-	if e := wantClass(t, err, ClassRedirect); e.Status != 302 {
-		t.Errorf("status %d, want 302", e.Status)
-	}
-	if len(methods) != 1 || methods[0] != "POST" {
-		t.Errorf("methods %v, want one POST", methods)
+// TestNoQuestionFollowsARedirect: where another address answers, what it says is no word about the one that the card names (C47).
+func TestNoQuestionFollowsARedirect(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var asked []string
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.Method+" "+r.URL.Path)
+			http.Redirect(w, r, "/elsewhere", status)
+		})
+		j := askOf(t, mustURL(t, s.URL+"/a2a"), V10, Options{})
+		_, err := j.SendStream(within(t, 5*time.Second), ping, SendConfig{})
+		if e := wantClass(t, err, ClassRedirect); e.Status != status || e.Location == nil || e.Location.Path != "/elsewhere" {
+			t.Errorf("error %+v, want the redirect of %d", e, status)
+		}
+		_, err = j.GetTask(within(t, 5*time.Second), "t1", nil)
+		wantClass(t, err, ClassRedirect)
+		if strings.Join(asked, ",") != "POST /a2a,POST /a2a" {
+			t.Errorf("%d: requests %v, want two to the endpoint", status, asked)
+		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 // codeContentType is ContentTypeNotSupported.
 const codeContentType = -32005
 
+// codeUnauthenticated is a2a-go's, for a caller who has to log in.
+const codeUnauthenticated = -31401
+
 // codeUnclear is what an answer of the protocol gets whose meaning its binding leaves open: JSON-RPC's first code for errors of a server's
 // own, on which no rule rests.
 const codeUnclear = -32000
@@ -31,7 +34,7 @@ var reasons = map[string]int{
 	"METHOD_NOT_FOUND":                           -32601,
 	"INVALID_PARAMS":                             -32602,
 	"INTERNAL_ERROR":                             -32603,
-	"UNAUTHENTICATED":                            -31401,
+	"UNAUTHENTICATED":                            codeUnauthenticated,
 	"UNAUTHORIZED":                               -31403,
 }
 

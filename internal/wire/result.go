@@ -120,6 +120,7 @@ func (e *Event) take(kind Kind, f fields, x expect, shape Generation) {
 func (e *Event) readStatus(status value, x expect) {
 	state := status.get("state")
 	e.RawState = state.word()
+	e.RawState = strings.Clone(e.RawState[:min(len(e.RawState), maxState)]) // a longer one is none that there is
 	if state.isNumber() {
 		e.note(ProblemNumericEnum)
 	}

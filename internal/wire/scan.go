@@ -8,8 +8,8 @@ import (
 
 // A peer's JSON is walked in place instead of decoded into Go values: only what the envelope needs is looked at, an
 // array of a million empty arrays costs nothing but its bytes, names are compared to the letter, and a member of the
-// wrong type loses that member alone. The walk needs valid JSON, which json.Valid checks once for the whole text; it
-// bounds the depth too.
+// wrong type loses that member alone. The walk needs valid JSON, which json.Valid checks once for the whole text, and no
+// recursion.
 
 // value is a piece of valid JSON without space around it; nil stands for an absent one.
 type value []byte
@@ -21,6 +21,26 @@ func parse(text []byte) (value, bool) {
 		return nil, false
 	}
 	return value(text), true
+}
+
+// deeper tells whether a text nests objects and arrays deeper than limit, whether it is valid JSON or not.
+func deeper(text []byte, limit int) bool {
+	depth := 0
+	for i := 0; i < len(text); {
+		switch text[i] {
+		case '"':
+			i = skipString(text, i)
+			continue
+		case '{', '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+		i++
+	}
+	return false
 }
 
 var bom = []byte{0xef, 0xbb, 0xbf}
@@ -111,6 +131,9 @@ func (v value) word() string {
 // maxID is how long an id may be, in bytes. Whoever follows a task keeps many of them, and an answer has room for megabytes: a longer one
 // counts as absent.
 const maxID = 4 << 10
+
+// maxState is how much of a state is kept. The states that there are have at most 40 bytes.
+const maxState = 256
 
 // ident is a word that is an id.
 func (v value) ident() string {

@@ -18,6 +18,8 @@ type sse struct {
 	max int
 	// comment, if set, is told of every comment line and of every event that holds no data (a keep-alive all the same).
 	comment func(line []byte)
+	// bytes is told what is held of lines and events; nil: nobody.
+	bytes *holding
 
 	line    []byte
 	data    []byte
@@ -44,7 +46,7 @@ func (d *sse) next() (frame, error) {
 		if err != nil {
 			d.field(line)
 			f := frame{data: d.event(), isError: d.isError}
-			if d.hasData && !errors.Is(err, errTooLarge) && json.Valid(f.data) {
+			if d.hasData && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy) && json.Valid(f.data) {
 				d.data, d.hasData = nil, false
 				return f, nil
 			}
@@ -53,6 +55,9 @@ func (d *sse) next() (frame, error) {
 		if len(line) > 0 {
 			if d.field(line); len(d.data) > d.max {
 				return frame{}, errTooLarge
+			}
+			if err := d.count(); err != nil {
+				return frame{}, err
 			}
 			continue
 		}
@@ -66,7 +71,16 @@ func (d *sse) next() (frame, error) {
 	}
 }
 
-func (d *sse) reset() { d.data, d.hasData, d.isError = d.data[:0], false, false }
+func (d *sse) reset() {
+	if cap(d.data) > freeBytes { // what one large event needed is not for the next ones to keep
+		d.data = nil
+	}
+	d.data, d.hasData, d.isError = d.data[:0], false, false
+	_ = d.count() // not more than before
+}
+
+// count says what is held to whoever bounds it.
+func (d *sse) count() error { return d.bytes.keep(cap(d.line) + cap(d.data)) }
 
 // event is the data so far without the LF that the last data line added.
 func (d *sse) event() []byte { return bytes.TrimSuffix(d.data, []byte("\n")) }
@@ -100,6 +114,9 @@ func (d *sse) field(line []byte) {
 // readLine reads to the end of a line, which is not part of it. The line is valid until the next call; with an error it
 // is what came before it.
 func (d *sse) readLine() ([]byte, error) {
+	if cap(d.line) > freeBytes {
+		d.line = nil
+	}
 	d.line = d.line[:0]
 	for {
 		b, err := d.r.ReadByte()
@@ -122,6 +139,9 @@ func (d *sse) readLine() ([]byte, error) {
 		}
 		if len(d.line) > d.max {
 			return nil, errTooLarge
+		}
+		if err := d.count(); err != nil {
+			return nil, err
 		}
 	}
 }

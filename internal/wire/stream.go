@@ -20,8 +20,6 @@ type Stream struct {
 	Sent time.Time
 	// HeaderAt is when the headers arrived, since the request was sent.
 	HeaderAt time.Duration
-	// Redirected: the answer is that of another address than the one asked, where redirects led.
-	Redirected bool
 	// Unary is set when the answer is not SSE by media type nor by content: the whole body, read as a unary answer.
 	// There are no events then.
 	Unary *Answer
@@ -91,12 +89,19 @@ type reader struct {
 	follow func() error
 }
 
-// run reads to the end of the body. It is the only writer of what End and EndAt say.
+// run reads to the end of the body. It is the only writer of what End and EndAt say. What a peer sends is read here with nobody above, so
+// that a fault of ours would end the process: it ends the stream instead, and makes evidence of nothing.
 func (r *reader) run() {
 	defer close(r.finished)
 	defer close(r.events)
 	defer r.cancel()
 	defer func() { _ = r.reply.Body.Close() }()
+	defer func() {
+		if recover() != nil {
+			r.end, r.endAt = EndMalformed, time.Since(r.reply.sent)
+		}
+	}()
+	r.reply.bytes.hurry()
 	var err error
 	switch {
 	case r.follow != nil:
@@ -118,6 +123,7 @@ func (r *reader) frames() error {
 		r.comments.Add(1)
 		r.reply.record.frame(r.meter.at(), line)
 	})
+	d.bytes = r.reply.bytes
 	for {
 		f, err := d.next()
 		if err != nil {
@@ -139,7 +145,7 @@ func (r *reader) lines() error {
 			}
 		}
 		var err error
-		if line, err = readLine(r.in, r.limits.EventBytes); err != nil && len(line) == 0 {
+		if line, err = readLine(r.in, r.limits.EventBytes, r.reply.bytes); err != nil && len(line) == 0 {
 			return err
 		}
 		at = r.meter.at()
@@ -149,17 +155,25 @@ func (r *reader) lines() error {
 // deliver reads a frame and hands its event over, or says why there are no more.
 func (r *reader) deliver(f frame, at time.Duration) error {
 	r.reply.record.frame(at, f.data)
+	if deeper(f.data, r.limits.JSONDepth) {
+		return errDeep
+	}
 	e := f.read(r.expect)
+	if e.Has(ProblemDoubled) {
+		return errDoubled
+	}
 	e.At = at
 	return r.hand(e)
 }
 
 // hand hands one event over, or says why there are no more.
 func (r *reader) hand(e Event) error {
+	r.reply.heed(e)
 	r.reply.identify(&e, r.expect.identity)
 	if r.count++; r.count > r.limits.Events {
 		return errTooLarge
 	}
+	r.reply.bytes.queue(len(r.events), e)
 	select { // an event that is here is delivered even if the context has just ended
 	case r.events <- e:
 		return nil
@@ -178,7 +192,7 @@ func (f frame) read(x expect) Event {
 	e := readEvent(f.data, x)
 	if f.isError && e.Kind == KindOther {
 		e.Kind, e.Err = KindError, &RPCError{}
-		if x.rest {
+		if x.rest && !e.Has(ProblemDoubled) {
 			e.Problems = nil // its errors have many forms, and this event says that it is one
 		}
 		if root, ok := parse(f.data); ok {
@@ -193,12 +207,15 @@ func (f frame) read(x expect) Event {
 
 // readLine reads a line of at most limit bytes, without its end. At the end of the body it returns what is left, and
 // the error again when called once more.
-func readLine(in *bufio.Reader, limit int) ([]byte, error) {
+func readLine(in *bufio.Reader, limit int, h *holding) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		if line = append(line, part...); len(line) > limit {
 			return nil, errTooLarge
+		}
+		if busy := h.keep(cap(line)); busy != nil {
+			return nil, busy
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err

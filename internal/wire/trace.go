@@ -49,6 +49,7 @@ type record struct {
 	total  int
 }
 
+// newRecord begins the account of a request that has no credential in it yet.
 func (c *client) newRecord(req *http.Request, body []byte) *record {
 	if c.trace == nil {
 		return nil
@@ -57,9 +58,9 @@ func (c *client) newRecord(req *http.Request, body []byte) *record {
 	if c.question != nil {
 		r.Question = c.question()
 	}
-	r.Started, r.Method, r.URL = time.Now(), req.Method, req.URL.String()
+	r.Started, r.Method, r.URL = time.Now(), req.Method, r.secret.blot(req.URL.String())
 	r.Request = req.Header.Clone()
-	for _, h := range []string{c.secret.header, "Authorization", "Cookie", "Proxy-Authorization", "Idempotency-Key"} {
+	for _, h := range []string{c.secret.Header, "Authorization", "Cookie", "Proxy-Authorization", "Idempotency-Key"} {
 		r.Request.Del(h)
 	}
 	r.Body = r.copyOf(body, traceBytes)
@@ -84,7 +85,7 @@ func (r *record) trailer(h http.Header) {
 			if strings.HasSuffix(k, "-Bin") {
 				v = legible(v)
 			}
-			r.Response[k] = append(r.Response[k], string(r.blot([]byte(v))))
+			r.Response[k] = append(r.Response[k], r.secret.blot(v))
 		}
 	}
 }
@@ -118,24 +119,12 @@ func (r *record) done(end End, err error) {
 	if r == nil {
 		return
 	}
-	r.End, r.Err, r.Took = end, err, time.Since(r.Started)
+	r.End, r.Err, r.Took = end, r.secret.shown(err), time.Since(r.Started)
 	r.trace(r.Exchange)
 }
 
 // copyOf blots before it cuts, so that no half of a credential survives at the edge.
 func (r *record) copyOf(b []byte, limit int) []byte {
-	b = r.blot(b)
+	b = []byte(r.secret.blot(string(b)))
 	return bytes.Clone(b[:min(len(b), limit)])
-}
-
-// blot removes the credential from what a peer sent back.
-func (r *record) blot(b []byte) []byte {
-	if r.secret.value == "" {
-		return b
-	}
-	b = bytes.ReplaceAll(b, []byte(r.secret.value), []byte("[credential]"))
-	if _, token, ok := strings.Cut(r.secret.value, " "); ok && token != "" {
-		b = bytes.ReplaceAll(b, []byte(token), []byte("[credential]"))
-	}
-	return b
 }

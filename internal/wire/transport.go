@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,6 +20,57 @@ const (
 	// gunicorn 2 s). A send that meets such a close is lost, and may not be repeated.
 	idleTimeout = time.Second
 )
+
+// road is how requests travel: two pools of connections that differ in nothing but what is spoken on them.
+type road struct {
+	http *http.Transport
+	// http2 speaks nothing else, without TLS too; gRPC needs it.
+	http2 *http.Transport
+	open  *conns
+}
+
+func newRoad(g *guard, roots *x509.CertPool, headerBytes int64) road {
+	r := road{http: newTransport(g, roots, headerBytes), http2: newTransport(g, roots, headerBytes)}
+	r.open = track(r.http, r.http2)
+	r.http2.Protocols.SetHTTP1(false)
+	r.http2.Protocols.SetUnencryptedHTTP2(true)
+	return r
+}
+
+// secure makes the connections those of the credential's origins: with its certificate, to that server name, of those keys.
+func (r road) secure(s *secret) {
+	for _, t := range []*http.Transport{r.http, r.http2} {
+		t.TLSClientConfig.ServerName = s.serverName
+		if s.Certificate != nil {
+			// Whatever authorities the server names: intermediates are often missing from that list.
+			t.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.Certificate, nil }
+		}
+		if len(s.pins) > 0 {
+			t.TLSClientConfig.VerifyConnection = s.verifyPins
+		}
+	}
+}
+
+func (r road) close() {
+	r.http.CloseIdleConnections()
+	r.http2.CloseIdleConnections()
+	r.open.close()
+}
+
+// errNotPinned says that a server's certificate is good, and of none of the keys that were asked for.
+var errNotPinned = errors.New("tls: no certificate of the verified chain has a pinned key")
+
+// verifyPins runs after the chain was verified. A certificate that the server sends beside the chain does not count: anybody may send that.
+func (s *secret) verifyPins(c tls.ConnectionState) error {
+	for _, chain := range c.VerifiedChains {
+		for _, cert := range chain {
+			if slices.Contains(s.pins, sha256.Sum256(cert.RawSubjectPublicKeyInfo)) {
+				return nil
+			}
+		}
+	}
+	return errNotPinned
+}
 
 // newTransport makes a connection pool of its own behind the guard. No proxy, ever: behind one the guard would see the
 // proxy's address and not the peer's. No transparent decompression: the caps must hold after inflation.

@@ -19,6 +19,10 @@ func readWebhook(body []byte, g Generation, by Identity) Event {
 		g = V10
 	}
 	e := Event{Kind: KindOther, History: -1, Size: len(body)}
+	if deeper(body, DefaultLimits().JSONDepth) { // a validator keeps account of every level, and a peer can call often
+		e.note(ProblemMalformed)
+		return e
+	}
 	root, ok := parse(body)
 	if !ok || !root.isObject() {
 		e.note(ProblemMalformed)

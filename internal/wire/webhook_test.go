@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -83,4 +85,19 @@ func FuzzWebhook(f *testing.F) {
 			t.Fatalf("history %d, parts %d, size %d", e.History, e.Parts, e.Size)
 		}
 	})
+}
+
+// A body as deep as it is long is not walked: validating it costs many times its size, and a peer can call often.
+func TestSecurityWebhookBodiesAreNoDeeperThanAnswers(t *testing.T) {
+	nested := func(levels int) []byte {
+		return []byte(`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"metadata":{"x":` +
+			strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}}}`)
+	}
+	limit := DefaultLimits().JSONDepth
+	if e := ReadWebhook(nested(limit-3), V10, http.Header{}, Identity{}); e.Kind != KindStatus {
+		t.Errorf("%d levels are %s", limit, e.Kind)
+	}
+	if e := ReadWebhook(nested(limit-2), V10, http.Header{}, Identity{}); e.Kind != KindOther || !e.Has(ProblemMalformed) {
+		t.Errorf("%d levels are %s", limit+1, e.Kind)
+	}
 }

@@ -17,7 +17,7 @@ func (x *call) cancel() {
 	if !sleep(x.ctx, x.c.Cancel.Slow.D()) {
 		return
 	}
-	if t.now().state.terminal() {
+	if !t.cancelable() {
 		x.fail(-32002, "the task is over")
 		return
 	}

@@ -191,6 +191,7 @@ func (f *follower) shape(ev event) []any {
 	}
 	frames := []any{f.frameOf(ev, v)}
 	if f.sc.CompletedTwice && ev.kind == evArtifact {
+		f.t.tooLate() // whoever says completed refuses a cancel from then on
 		no := false
 		early := event{kind: evStatus, status: status{state: Completed, at: time.Now(), text: "Which date was it?"}, final: &no}
 		frames = append([]any{f.frameOf(early, v)}, frames...)

@@ -46,6 +46,7 @@ type task struct {
 	changed  chan struct{}        // closed and replaced at each change
 	ends     []context.CancelFunc // of its streams
 	outside  string               // what a gateway calls it; empty: nothing yet
+	over     bool                 // said to be over: a cancel comes too late
 	claimed  State                // what GetTask says whatever is true; empty: the truth
 	hidden   bool                 // a lie still wants to say something after a terminal state: streams stay open
 	noFrame  bool                 // streams end at a terminal state without showing it
@@ -113,6 +114,20 @@ func (t *task) set(s State, text string) bool {
 	}
 	t.append(s, text)
 	return true
+}
+
+// tooLate refuses every later cancel.
+func (t *task) tooLate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+}
+
+// cancelable tells whether a cancel still comes in time.
+func (t *task) cancelable() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.over && !t.last().state.terminal()
 }
 
 // force moves the task on whatever it was: for lies only.

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ import (
 // Kubectl runs kubectl as a cluster administrator and returns what it prints. It fails the test if kubectl fails.
 func (s *Server) Kubectl(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.kubectl, append([]string{"--kubeconfig", s.kubeconfig}, args...)...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), s.kubectl, append([]string{"--kubeconfig", s.kubeconfig}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -23,6 +24,9 @@ func (s *Server) Kubectl(t testing.TB, stdin string, args ...string) string {
 	}
 	return stdout.String()
 }
+
+// Kubeconfig is the file that Kubectl uses, for tests that must see what kubectl says.
+func (s *Server) Kubeconfig() string { return s.kubeconfig }
 
 // writeKubeconfig makes a user for kubectl, whose credentials Main removes with the server.
 func (s *Server) writeKubeconfig() error {

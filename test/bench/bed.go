@@ -233,7 +233,7 @@ func (b *bed) operator(ctx context.Context, args ...string) (p *program, metrics
 	}
 	metrics = l.Addr().String()
 	_ = l.Close()
-	argv := append([]string{filepath.Join(b.work, "manager"), "--kubeconfig", b.kubeconfig, "--allow-cidrs", "127.0.0.0/8",
+	argv := append([]string{filepath.Join(b.work, "manager"), "--kubeconfig", b.kubeconfig, "--allow-cidrs", "127.0.0.0/8", "--allow-http-hosts", "127.0.0.1",
 		"--metrics-bind-address", metrics, "--metrics-secure=false", "--health-probe-bind-address", "0", "--kube-api-qps", "10000"}, args...)
 	p, err = b.start(ctx, "operator", "Starting workers", argv...)
 	return p, metrics, err

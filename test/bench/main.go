@@ -38,7 +38,14 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "one of first, cpu, isolation, steady, decide; empty: all")
+	if len(os.Args) > 1 && os.Args[1] == "cards" {
+		if err := cardsMain(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "cards:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	only := flag.String("only", "", "one of first, cpu, isolation, steady, reports, decide, cards, flip; empty: all")
 	peers := flag.Int("peers", 1000, "how many peers the fleet has")
 	repeat := flag.Int("repeat", 3, "how often ratios are measured; the median is printed")
 	flag.Parse()
@@ -56,14 +63,14 @@ func bench(ctx context.Context, only string, peers, repeat int) (err error) {
 		name string
 		run  func(context.Context, *bed, int, int) ([]figure, error)
 	}{
-		{"first", firstVerdict}, {"cpu", firstVerdictCPU}, {"isolation", isolation}, {"steady", steady}, {"decide", decide},
+		{"first", firstVerdict}, {"cpu", firstVerdictCPU}, {"isolation", isolation}, {"steady", steady}, {"reports", reportsAbsorbed}, {"decide", decide}, {"cards", cardRequests}, {"flip", flip},
 	}
 	found := only == ""
 	for _, p := range parts {
 		found = found || p.name == only
 	}
 	if !found {
-		return fmt.Errorf("-only is %q, want first, cpu, isolation, steady or decide", only)
+		return fmt.Errorf("-only is %q, want first, cpu, isolation, steady, reports, decide, cards or flip", only)
 	}
 	b, err := newBed(ctx)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +20,6 @@ import (
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
-	"github.com/agentpeer/agentpeer/client"
 )
 
 // concurrency of the operator and of the bare program alike.
@@ -299,29 +297,6 @@ func (b *bed) requests(ctx context.Context) (float64, error) {
 		total += n
 	}
 	return total, nil
-}
-
-// decide: what reading a decision costs an orchestrator.
-func decide(context.Context, *bed, int, int) ([]figure, error) {
-	later := metav1.NewTime(time.Now().Add(time.Hour))
-	o := &v1alpha1.AgentPeer{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
-	o.Status = v1alpha1.AgentPeerStatus{ObservedGeneration: 1, Decision: &v1alpha1.Decision{ExpirationTime: &later}}
-	o.Status.Decision.Path, o.Status.Decision.MultiTurn = v1alpha1.PathStreaming, v1alpha1.MultiTurnInteractive
-	o.Status.Decision.Cancel, o.Status.Decision.Updates = v1alpha1.CancelReliable, v1alpha1.UpdatesPoll
-	now := time.Now()
-	if d := client.Decide(o, now); d.Path != v1alpha1.PathStreaming {
-		return nil, fmt.Errorf("the decision read is %q, want Streaming", d.Path)
-	}
-	r := testing.Benchmark(func(t *testing.B) {
-		t.ReportAllocs()
-		for t.Loop() {
-			client.Decide(o, now)
-		}
-	})
-	return []figure{
-		{Name: "decide_ns", Value: float64(r.T.Nanoseconds()) / float64(r.N), Unit: "ns"},
-		{Name: "decide_allocs", Value: float64(r.AllocsPerOp()), Unit: "allocations", Goal: 0},
-	}, nil
 }
 
 // reconcileP99 interpolates the 99th percentile of the reconcile time from its histogram, in milliseconds.

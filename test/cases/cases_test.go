@@ -4,26 +4,25 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/agentpeer/agentpeer/test/gotest"
 )
 
-func TestTestsAreCountedByTheirLeaves(t *testing.T) {
-	said := `{"Action":"run","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCases"}
-{"Action":"pass","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCases/1.0_C03"}
+func TestCasesAreCountedByTheirIDs(t *testing.T) {
+	said := `{"Action":"pass","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCases/1.0_C03"}
 {"Action":"output","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCases/C04","Output":"it was otherwise\n"}
 {"Action":"fail","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCases/C04"}
 {"Action":"fail","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCases"}
 {"Action":"pass","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCaseC94ADoor"}
 {"Action":"skip","Package":"github.com/agentpeer/agentpeer/internal/x","Test":"TestCaseS08Replicas"}
-{"Action":"fail","Package":"github.com/agentpeer/agentpeer/internal/x"}
-{"Action":"pass","Package":"github.com/agentpeer/agentpeer/internal/y"}
 {"Action":"fail","Package":"github.com/agentpeer/agentpeer/internal/broken"}
 `
-	tests := newTests()
-	if err := tests.read(strings.NewReader(said)); err != nil {
+	var tests gotest.Results
+	if err := tests.Read(strings.NewReader(said)); err != nil {
 		t.Fatal(err)
 	}
 	var r report
-	tests.tell(&r)
+	tell(&tests, &r)
 	if r.passed != 2 || r.failed != 2 || !strings.Contains(r.rows[0].words, "2 case ids") || !strings.Contains(r.rows[0].words, "1 tests skipped") {
 		t.Errorf("%d passed, %d failed: %+v", r.passed, r.failed, r.rows)
 	}

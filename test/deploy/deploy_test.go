@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,31 +44,6 @@ func install(t *testing.T) *apiserver.Server {
 
 func config(parts ...string) string {
 	return filepath.Join(append([]string{apiserver.Root(), "config"}, parts...)...)
-}
-
-func TestTheOperatorsPodIsAdmittedUnderTheRestrictedStandard(t *testing.T) {
-	server := install(t)
-	var deployment appsv1.Deployment
-	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "agentpeer-operator"}, &deployment); err != nil {
-		t.Fatal(err)
-	}
-	var ns corev1.Namespace
-	if err := server.Client.Get(t.Context(), client.ObjectKey{Name: namespace}, &ns); err != nil {
-		t.Fatal(err)
-	}
-	if got := ns.Labels["pod-security.kubernetes.io/enforce"]; got != "restricted" {
-		t.Fatalf("the namespace enforces %q, want restricted", got)
-	}
-	pod := &corev1.Pod{ObjectMeta: deployment.Spec.Template.ObjectMeta, Spec: deployment.Spec.Template.Spec}
-	pod.Namespace, pod.GenerateName = namespace, "operator-"
-	if err := server.Client.Create(t.Context(), pod); err != nil {
-		t.Errorf("creating the operator's pod: %v", err)
-	}
-	volume := deployment.Spec.Template.Spec.Volumes[0]
-	var settings corev1.ConfigMap
-	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: volume.ConfigMap.Name}, &settings); err != nil {
-		t.Errorf("looking for the ConfigMap that the pod mounts: %v", err)
-	}
 }
 
 // TestTheShippedSettingsAreTheDefaults holds config/manager/config.yaml to its word that what it shows is what holds anyway.
@@ -188,31 +162,6 @@ func TestTheOperatorMayDoItsWorkAndNoMore_CaseC105(t *testing.T) {
 				t.Errorf("the operator %s: %v, want it forbidden", name, err)
 			}
 		})
-	}
-}
-
-func TestOneRoleLetsAnOrchestratorReadEverywhere(t *testing.T) {
-	server := install(t)
-	const orchestrator = "system:serviceaccount:default:orchestrator"
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "orchestrator"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "agentpeer-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "orchestrator"}},
-	}
-	reader := as(t, server, orchestrator)
-	if err := reader.List(t.Context(), &v1alpha1.AgentPeerList{}); !apierrors.IsForbidden(err) {
-		t.Fatalf("listing without the role: %v, want it forbidden", err)
-	}
-	if err := server.Client.Create(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
-	gomega.NewWithT(t).Eventually(func() error { // the authorizer learns of the binding from a watch
-		return reader.List(t.Context(), &v1alpha1.AgentPeerList{})
-	}, "10s", "50ms").Should(gomega.Succeed())
-	peer := &v1alpha1.AgentPeer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "peer"},
-		Spec: v1alpha1.AgentPeerSpec{URL: "https://agent.example.com"}}
-	if err := reader.Create(t.Context(), peer); !apierrors.IsForbidden(err) {
-		t.Errorf("creating with the role: %v, want it forbidden", err)
 	}
 }
 

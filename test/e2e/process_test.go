@@ -30,7 +30,7 @@ func (w world) startOperator(t *testing.T, kubeconfig, namespace string, flags .
 	t.Helper()
 	o := &operator{log: &logBuffer{}, ended: make(chan struct{})}
 	o.cmd = exec.Command(program(t, "manager"), append([]string{"--kubeconfig", kubeconfig, "--watch-namespaces", namespace,
-		"--allow-cidrs", "127.0.0.0/8", "--health-probe-bind-address", "0", "--zap-log-level", "5",
+		"--allow-cidrs", "127.0.0.0/8", "--allow-http-hosts", "127.0.0.1", "--health-probe-bind-address", "0", "--zap-log-level", "5",
 		"--config", filepath.Join("testdata", "operator.yaml")}, flags...)...)
 	o.cmd.Stdout, o.cmd.Stderr = o.log, o.log
 	if err := o.cmd.Start(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/agentpeer/agentpeer/internal/probe"
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
+	"github.com/agentpeer/agentpeer/test/agent"
 	"github.com/agentpeer/agentpeer/test/proxy"
 )
 
@@ -78,8 +78,8 @@ func newWorld(p Peer, s *stand, seed uint64, t *tally) (*world, error) {
 		weather: weather{peer: p, chance: rand.New(rand.NewPCG(seed, 2))},
 		target: probe.Target{
 			Key: "fleet/" + p.Name, ID: u.String(), URL: u, Timing: shortened(),
-			Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PushReachable: true,
-			Credentials: wire.Credentials{Header: "Authorization", Value: "Bearer fleet", Origins: []string{u.Scheme + "://" + u.Host}},
+			PushReachable: true,
+			Credentials:   wire.Credentials{Header: "Authorization", Value: "Bearer fleet", Origins: []string{u.Scheme + "://" + u.Host}},
 			Fixtures: probe.Fixtures{
 				LongRunning:   &probe.Fixture{Parts: []wire.Part{{Text: "count to 1000 slowly"}}},
 				InputRequired: &probe.Fixture{Parts: []wire.Part{{Text: "book a trip"}}, Reply: &probe.Fixture{Parts: []wire.Part{{Text: "to Oslo"}}}},
@@ -176,7 +176,7 @@ func (w *world) run(ctx context.Context, plan trust.Plan, f proxy.Fault) (probe.
 		return probe.Report{}, err
 	}
 	began := time.Now()
-	rep := probe.Run(ctx, probe.Env{UserAgent: UserAgent, Receiver: w.receiver}, probe.Job{
+	rep := probe.Run(ctx, probe.Env{Egress: agent.Loopback(), UserAgent: UserAgent, Receiver: w.receiver}, probe.Job{
 		Target: w.target, Generation: 1, Round: w.known.Rounds.Last + 1, Kind: plan.Kind, CardAndTask: true, Ask: plan.Ask,
 		Control: plan.Control, Pairs: plan.Pairs, KnownDigest: w.known.Claims.Digest, ETag: w.card.etag, Known: w.card.known,
 		Doubt: trust.Doubt(w.known, w.policy, w.now), RefusedModes: trust.RefusedModes(w.known), DeliveredTo: trust.DeliveredTo(w.known),

@@ -21,12 +21,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=trust.agentpeer.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentPeer"):
 		return &apiv1alpha1.AgentPeerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentPeerReport"):
+		return &apiv1alpha1.AgentPeerReportApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentPeerReportSpec"):
+		return &apiv1alpha1.AgentPeerReportSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentPeerReportStatus"):
+		return &apiv1alpha1.AgentPeerReportStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentPeerSpec"):
 		return &apiv1alpha1.AgentPeerSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentPeerStatus"):
 		return &apiv1alpha1.AgentPeerStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Auth"):
 		return &apiv1alpha1.AuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BasicAuth"):
+		return &apiv1alpha1.BasicAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BearerAuth"):
 		return &apiv1alpha1.BearerAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BehaviorProbe"):
@@ -35,18 +43,24 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.CapabilityStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CardInterface"):
 		return &apiv1alpha1.CardInterfaceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CardSignature"):
+		return &apiv1alpha1.CardSignatureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CardSkill"):
 		return &apiv1alpha1.CardSkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CardSource"):
 		return &apiv1alpha1.CardSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CardStatus"):
 		return &apiv1alpha1.CardStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CardVerification"):
+		return &apiv1alpha1.CardVerificationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CAReference"):
 		return &apiv1alpha1.CAReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Choice"):
 		return &apiv1alpha1.ChoiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClaimSet"):
 		return &apiv1alpha1.ClaimSetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClientSecretReference"):
+		return &apiv1alpha1.ClientSecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Deadlines"):
 		return &apiv1alpha1.DeadlinesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Decision"):
@@ -57,10 +71,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DemoteAfterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DemotionTime"):
 		return &apiv1alpha1.DemotionTimeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EffectiveReports"):
+		return &apiv1alpha1.EffectiveReportsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EffectiveSettings"):
 		return &apiv1alpha1.EffectiveSettingsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Fixtures"):
 		return &apiv1alpha1.FixturesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HeaderAuth"):
+		return &apiv1alpha1.HeaderAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HeldTrust"):
 		return &apiv1alpha1.HeldTrustApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InputModeFixture"):
@@ -69,10 +87,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.InputRequiredFixtureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InterfaceSelection"):
 		return &apiv1alpha1.InterfaceSelectionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KeyReference"):
+		return &apiv1alpha1.KeyReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LongRunningFixture"):
 		return &apiv1alpha1.LongRunningFixtureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Message"):
 		return &apiv1alpha1.MessageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OAuth2Auth"):
+		return &apiv1alpha1.OAuth2AuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OrphanedTask"):
 		return &apiv1alpha1.OrphanedTaskApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PairedComparison"):
@@ -83,14 +105,36 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ProbesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushProbe"):
 		return &apiv1alpha1.PushProbeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("QueryAuth"):
+		return &apiv1alpha1.QueryAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ReachabilityProbe"):
 		return &apiv1alpha1.ReachabilityProbeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecentOutcome"):
 		return &apiv1alpha1.RecentOutcomeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReportedCapability"):
+		return &apiv1alpha1.ReportedCapabilityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReportedDivergence"):
+		return &apiv1alpha1.ReportedDivergenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReportedPeer"):
+		return &apiv1alpha1.ReportedPeerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReportedStatus"):
+		return &apiv1alpha1.ReportedStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Reporter"):
+		return &apiv1alpha1.ReporterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReportPolicy"):
+		return &apiv1alpha1.ReportPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReportSource"):
+		return &apiv1alpha1.ReportSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReportWindow"):
+		return &apiv1alpha1.ReportWindowApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RoundsStatus"):
 		return &apiv1alpha1.RoundsStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretKeyReference"):
 		return &apiv1alpha1.SecretKeyReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
+		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServiceAccountAuth"):
+		return &apiv1alpha1.ServiceAccountAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceReference"):
 		return &apiv1alpha1.ServiceReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TaskIdentity"):

@@ -46,6 +46,73 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.AgentPeerStatus
       default:
         observedGeneration: -1
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.AgentPeerReport
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.AgentPeerReportSpec
+    - name: status
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.AgentPeerReportStatus
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.AgentPeerReportSpec
+  map:
+    fields:
+    - name: capabilities
+      type:
+        list:
+          elementType:
+            namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedCapability
+          elementRelationship: associative
+          keys:
+          - name
+    - name: claimsDigest
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ClaimsDigest
+    - name: divergences
+      type:
+        list:
+          elementType:
+            namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedDivergence
+          elementRelationship: atomic
+    - name: peerRef
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedPeer
+    - name: reporter
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Reporter
+    - name: target
+      type:
+        scalar: string
+    - name: window
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportWindow
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.AgentPeerReportStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: expirationTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.AgentPeerSpec
   map:
     fields:
@@ -70,6 +137,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: probes
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Probes
+    - name: reports
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportPolicy
     - name: requiredCapabilities
       type:
         list:
@@ -145,14 +215,35 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.Auth
   map:
     fields:
+    - name: basic
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.BasicAuth
     - name: bearer
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.BearerAuth
+    - name: header
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.HeaderAuth
+    - name: oauth2
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.OAuth2Auth
+    - name: query
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.QueryAuth
+    - name: serviceAccount
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ServiceAccountAuth
     - name: type
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.AuthType
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.AuthType
   scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.BasicAuth
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.SecretReference
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.BearerAuth
   map:
     fields:
@@ -189,12 +280,10 @@ var schemaYAML = typed.YAMLObject(`types:
       default: ca.crt
     - name: kind
       type:
-        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.CAReferenceKind
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReferenceKind
     - name: name
       type:
         scalar: string
-- name: com.github.agentpeer.agentpeer.api.v1alpha1.CAReferenceKind
-  scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.CapabilityName
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.CapabilityStatus
@@ -219,6 +308,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: goodSinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastHonoredTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: lastOutcome
@@ -275,6 +367,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: relapsed
       type:
         scalar: boolean
+    - name: reports
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedStatus
     - name: rule
       type:
         scalar: string
@@ -302,6 +397,36 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.CardSignature
+  map:
+    fields:
+    - name: algorithm
+      type:
+        scalar: string
+    - name: expirationTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: keyID
+      type:
+        scalar: string
+    - name: keysDigest
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ClaimsDigest
+    - name: lastTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: partial
+      type:
+        scalar: boolean
+    - name: reason
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Reason
+    - name: result
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.SignatureResult
+    - name: variant
+      type:
+        scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.CardSkill
   map:
     fields:
@@ -320,6 +445,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: path
       type:
         scalar: string
+    - name: verification
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.CardVerification
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.CardStatus
   map:
     fields:
@@ -356,6 +484,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: noCapabilities
       type:
         scalar: boolean
+    - name: signature
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.CardSignature
     - name: skills
       type:
         list:
@@ -368,6 +499,21 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Reason
           elementRelationship: atomic
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.CardVerification
+  map:
+    fields:
+    - name: jwksURL
+      type:
+        scalar: string
+    - name: keys
+      type:
+        list:
+          elementType:
+            namedType: com.github.agentpeer.agentpeer.api.v1alpha1.KeyReference
+          elementRelationship: atomic
+    - name: policy
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.SignaturePolicy
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.Choice
   map:
     fields:
@@ -408,6 +554,18 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.ClaimsDigest
   scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ClientAuthentication
+  scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ClientSecretReference
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: client-secret
+    - name: name
+      type:
+        scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.Deadlines
   map:
     fields:
@@ -493,6 +651,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: minDuration
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.DivergenceBasis
+  scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.EffectiveReports
+  map:
+    fields:
+    - name: mode
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportMode
+    - name: quorum
+      type:
+        scalar: numeric
+    - name: window
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.EffectiveSettings
   map:
     fields:
@@ -502,6 +674,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reachability
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReachabilityProbe
+    - name: reports
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.EffectiveReports
     - name: trust
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.TrustPolicy
@@ -522,6 +697,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: longRunning
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.LongRunningFixture
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.HeaderAuth
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.SecretKeyReference
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.HeldTrust
   map:
     fields:
@@ -566,6 +750,19 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.URLSource
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.InterfaceState
   scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.KeyReference
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: jwks.json
+    - name: kind
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReferenceKind
+    - name: name
+      type:
+        scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.LongRunningFixture
   map:
     fields:
@@ -588,6 +785,30 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: atomic
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.MetadataValue
   scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.OAuth2Auth
+  map:
+    fields:
+    - name: audience
+      type:
+        scalar: string
+    - name: clientAuthentication
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ClientAuthentication
+    - name: clientID
+      type:
+        scalar: string
+    - name: clientSecretRef
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ClientSecretReference
+    - name: scopes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: tokenURL
+      type:
+        scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.Origin
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.OrphanedTask
@@ -667,6 +888,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reachable
       type:
         scalar: boolean
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.QueryAuth
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.SecretKeyReference
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.ReachabilityMode
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.ReachabilityProbe
@@ -701,6 +931,127 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: unexcused
       type:
         scalar: boolean
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReferenceKind
+  scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportMode
+  scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportPolicy
+  map:
+    fields:
+    - name: from
+      type:
+        list:
+          elementType:
+            namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportSource
+          elementRelationship: atomic
+    - name: mode
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.ReportMode
+    - name: quorum
+      type:
+        scalar: numeric
+    - name: window
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportSource
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportWindow
+  map:
+    fields:
+    - name: endTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedCapability
+  map:
+    fields:
+    - name: diverged
+      type:
+        scalar: numeric
+    - name: honored
+      type:
+        scalar: numeric
+    - name: lastDivergedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastHonoredTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastSuspectedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: name
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.RequirableCapability
+    - name: suspected
+      type:
+        scalar: numeric
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedDivergence
+  map:
+    fields:
+    - name: basis
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.DivergenceBasis
+    - name: capability
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.RequirableCapability
+    - name: observed
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: reason
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Reason
+    - name: taskID
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedPeer
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ReportedStatus
+  map:
+    fields:
+    - name: liftedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: newestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: reporters
+      type:
+        scalar: numeric
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.Reporter
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: podName
+      type:
+        scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.RequirableCapability
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.RoundsStatus
@@ -763,6 +1114,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: usableReason
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.Reason
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.SPKIHash
+  scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.SecretKeyReference
   map:
     fields:
@@ -770,6 +1123,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: token
+    - name: name
+      type:
+        scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.SecretReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.ServiceAccountAuth
+  map:
+    fields:
     - name: name
       type:
         scalar: string
@@ -790,6 +1155,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: http
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.SignaturePolicy
+  scalar: string
+- name: com.github.agentpeer.agentpeer.api.v1alpha1.SignatureResult
+  scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.Source
   scalar: string
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.TLS
@@ -798,6 +1167,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: caRef
       type:
         namedType: com.github.agentpeer.agentpeer.api.v1alpha1.CAReference
+    - name: clientCertificateRef
+      type:
+        namedType: com.github.agentpeer.agentpeer.api.v1alpha1.SecretReference
+    - name: serverName
+      type:
+        scalar: string
+    - name: verifyCertificateSPKI
+      type:
+        list:
+          elementType:
+            namedType: com.github.agentpeer.agentpeer.api.v1alpha1.SPKIHash
+          elementRelationship: associative
 - name: com.github.agentpeer.agentpeer.api.v1alpha1.TaskIdentity
   map:
     fields:

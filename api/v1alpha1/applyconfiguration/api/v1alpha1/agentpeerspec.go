@@ -47,6 +47,9 @@ type AgentPeerSpecApplyConfiguration struct {
 	// taskIdentity says by what tasks are told apart, for agents behind a gateway that rewrites task ids. Unset: by their
 	// ids. Set it where a capability is Unverified with reason TaskIdentityUnstable.
 	TaskIdentity *TaskIdentityApplyConfiguration `json:"taskIdentity,omitempty"`
+	// reports says what AgentPeerReports, in which orchestrators tell what they saw of this agent in real traffic, do. Unset: the
+	// operator's default, mode Probe unless configured otherwise.
+	Reports *ReportPolicyApplyConfiguration `json:"reports,omitempty"`
 	// suspend stops all probing when true, a running round included. The verdicts stay until they expire. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
@@ -154,6 +157,14 @@ func (b *AgentPeerSpecApplyConfiguration) WithRequiredCapabilities(values ...api
 // If called multiple times, the TaskIdentity field is set to the value of the last call.
 func (b *AgentPeerSpecApplyConfiguration) WithTaskIdentity(value *TaskIdentityApplyConfiguration) *AgentPeerSpecApplyConfiguration {
 	b.TaskIdentity = value
+	return b
+}
+
+// WithReports sets the Reports field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reports field is set to the value of the last call.
+func (b *AgentPeerSpecApplyConfiguration) WithReports(value *ReportPolicyApplyConfiguration) *AgentPeerSpecApplyConfiguration {
+	b.Reports = value
 	return b
 }
 

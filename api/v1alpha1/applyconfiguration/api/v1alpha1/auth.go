@@ -12,12 +12,26 @@ import (
 // AuthApplyConfiguration represents a declarative configuration of the Auth type for use
 // with apply.
 //
-// Auth is a union: type names the one member that is set.
+// Auth is a union: type names the one member that is set. Which credential goes where is said here and never taken from the card: a
+// card may name any header and any token endpoint it likes.
 type AuthApplyConfiguration struct {
-	// type names the member that is set. Bearer sends "Authorization: Bearer TOKEN".
+	// type names the member that is set. Bearer sends "Authorization: Bearer TOKEN"; Header a header of your choice and Query a query
+	// parameter, such as an API key; Basic a user name and a password; OAuth2 an access token that is got with a client's own
+	// credentials; ServiceAccount a short-lived token of a ServiceAccount of this namespace. A client certificate is set under tls
+	// and goes with any of these, or alone.
 	Type *apiv1alpha1.AuthType `json:"type,omitempty"`
 	// bearer is set if type is Bearer.
 	Bearer *BearerAuthApplyConfiguration `json:"bearer,omitempty"`
+	// header is set if type is Header.
+	Header *HeaderAuthApplyConfiguration `json:"header,omitempty"`
+	// query is set if type is Query.
+	Query *QueryAuthApplyConfiguration `json:"query,omitempty"`
+	// basic is set if type is Basic.
+	Basic *BasicAuthApplyConfiguration `json:"basic,omitempty"`
+	// oauth2 is set if type is OAuth2.
+	OAuth2 *OAuth2AuthApplyConfiguration `json:"oauth2,omitempty"`
+	// serviceAccount is set if type is ServiceAccount.
+	ServiceAccount *ServiceAccountAuthApplyConfiguration `json:"serviceAccount,omitempty"`
 }
 
 // AuthApplyConfiguration constructs a declarative configuration of the Auth type for use with
@@ -39,5 +53,45 @@ func (b *AuthApplyConfiguration) WithType(value apiv1alpha1.AuthType) *AuthApply
 // If called multiple times, the Bearer field is set to the value of the last call.
 func (b *AuthApplyConfiguration) WithBearer(value *BearerAuthApplyConfiguration) *AuthApplyConfiguration {
 	b.Bearer = value
+	return b
+}
+
+// WithHeader sets the Header field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Header field is set to the value of the last call.
+func (b *AuthApplyConfiguration) WithHeader(value *HeaderAuthApplyConfiguration) *AuthApplyConfiguration {
+	b.Header = value
+	return b
+}
+
+// WithQuery sets the Query field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Query field is set to the value of the last call.
+func (b *AuthApplyConfiguration) WithQuery(value *QueryAuthApplyConfiguration) *AuthApplyConfiguration {
+	b.Query = value
+	return b
+}
+
+// WithBasic sets the Basic field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Basic field is set to the value of the last call.
+func (b *AuthApplyConfiguration) WithBasic(value *BasicAuthApplyConfiguration) *AuthApplyConfiguration {
+	b.Basic = value
+	return b
+}
+
+// WithOAuth2 sets the OAuth2 field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OAuth2 field is set to the value of the last call.
+func (b *AuthApplyConfiguration) WithOAuth2(value *OAuth2AuthApplyConfiguration) *AuthApplyConfiguration {
+	b.OAuth2 = value
+	return b
+}
+
+// WithServiceAccount sets the ServiceAccount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccount field is set to the value of the last call.
+func (b *AuthApplyConfiguration) WithServiceAccount(value *ServiceAccountAuthApplyConfiguration) *AuthApplyConfiguration {
+	b.ServiceAccount = value
 	return b
 }

@@ -11,8 +11,9 @@ package v1alpha1
 // BearerAuth takes a token from a Secret.
 type BearerAuthApplyConfiguration struct {
 	// secretRef names the Secret and the key in it that holds the token. The Secret is in the namespace of this object
-	// and carries the label trust.agentpeer.dev/send-to-peers: "true"; without the label its data is not used. The token goes
-	// to the origin of the address only, never to allowedOrigins.
+	// and carries the label trust.agentpeer.dev/send-to-peers: "true"; without the label its data is not used. If it has the annotation
+	// trust.agentpeer.dev/allowed-origins, the origin of the address must be in that list, with tls.serverName that name too, and
+	// tls.caRef in its annotation trust.agentpeer.dev/allowed-cas. The token goes to the origin of the address only, never to allowedOrigins.
 	SecretRef *SecretKeyReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

@@ -56,6 +56,8 @@ type CapabilityStatusApplyConfiguration struct {
 	LastReason *apiv1alpha1.Reason `json:"lastReason,omitempty"`
 	// lastTime is when the last probe was made.
 	LastTime *v1.Time `json:"lastTime,omitempty"`
+	// lastHonoredTime is when the round began in which the capability was last seen to work. Whoever saw it fail later knows more.
+	LastHonoredTime *v1.Time `json:"lastHonoredTime,omitempty"`
 	// recent conclusive outcomes, newest first. Equal neighbours are folded into one entry with a count; contradictions
 	// are not folded. It stands for at most 10 outcomes.
 	Recent []RecentOutcomeApplyConfiguration `json:"recent,omitempty"`
@@ -74,6 +76,8 @@ type CapabilityStatusApplyConfiguration struct {
 	GoodSinceTime *v1.Time `json:"goodSinceTime,omitempty"`
 	// pairs is the comparison in progress of streams with single-shot controls. Unset where none is.
 	Pairs *PairedComparisonApplyConfiguration `json:"pairs,omitempty"`
+	// reports is what AgentPeerReports did to this capability. Unset where they did nothing.
+	Reports *ReportedStatusApplyConfiguration `json:"reports,omitempty"`
 }
 
 // CapabilityStatusApplyConfiguration constructs a declarative configuration of the CapabilityStatus type for use with
@@ -226,6 +230,14 @@ func (b *CapabilityStatusApplyConfiguration) WithLastTime(value v1.Time) *Capabi
 	return b
 }
 
+// WithLastHonoredTime sets the LastHonoredTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastHonoredTime field is set to the value of the last call.
+func (b *CapabilityStatusApplyConfiguration) WithLastHonoredTime(value v1.Time) *CapabilityStatusApplyConfiguration {
+	b.LastHonoredTime = &value
+	return b
+}
+
 // WithRecent adds the given value to the Recent field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Recent field.
@@ -292,5 +304,13 @@ func (b *CapabilityStatusApplyConfiguration) WithGoodSinceTime(value v1.Time) *C
 // If called multiple times, the Pairs field is set to the value of the last call.
 func (b *CapabilityStatusApplyConfiguration) WithPairs(value *PairedComparisonApplyConfiguration) *CapabilityStatusApplyConfiguration {
 	b.Pairs = value
+	return b
+}
+
+// WithReports sets the Reports field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reports field is set to the value of the last call.
+func (b *CapabilityStatusApplyConfiguration) WithReports(value *ReportedStatusApplyConfiguration) *CapabilityStatusApplyConfiguration {
+	b.Reports = value
 	return b
 }

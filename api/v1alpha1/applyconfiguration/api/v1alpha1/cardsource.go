@@ -13,6 +13,8 @@ type CardSourceApplyConfiguration struct {
 	// path of the card on the origin of the address, starting with a slash, such as /v1/card. Unset: the well-known
 	// names agent-card.json and agent.json are tried below the address.
 	Path *string `json:"path,omitempty"`
+	// verification says what is made of the card's signatures. Unset: nothing.
+	Verification *CardVerificationApplyConfiguration `json:"verification,omitempty"`
 }
 
 // CardSourceApplyConfiguration constructs a declarative configuration of the CardSource type for use with
@@ -26,5 +28,13 @@ func CardSource() *CardSourceApplyConfiguration {
 // If called multiple times, the Path field is set to the value of the last call.
 func (b *CardSourceApplyConfiguration) WithPath(value string) *CardSourceApplyConfiguration {
 	b.Path = &value
+	return b
+}
+
+// WithVerification sets the Verification field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Verification field is set to the value of the last call.
+func (b *CardSourceApplyConfiguration) WithVerification(value *CardVerificationApplyConfiguration) *CardSourceApplyConfiguration {
+	b.Verification = value
 	return b
 }

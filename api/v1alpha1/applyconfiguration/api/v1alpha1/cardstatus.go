@@ -38,6 +38,8 @@ type CardStatusApplyConfiguration struct {
 	Skills []CardSkillApplyConfiguration `json:"skills,omitempty"`
 	// warnings are oddities of the card that lose nothing.
 	Warnings []apiv1alpha1.Reason `json:"warnings,omitempty"`
+	// signature is what became of the card's signatures. Unset where card.verification.policy is Ignore, and until a card was read.
+	Signature *CardSignatureApplyConfiguration `json:"signature,omitempty"`
 	// claimSets are the claims seen lately, newest first, the latest 6, with what was held under each: a claim set that
 	// comes back (a canary, a rollback) takes up what it had.
 	ClaimSets []ClaimSetApplyConfiguration `json:"claimSets,omitempty"`
@@ -132,6 +134,14 @@ func (b *CardStatusApplyConfiguration) WithWarnings(values ...apiv1alpha1.Reason
 	for i := range values {
 		b.Warnings = append(b.Warnings, values[i])
 	}
+	return b
+}
+
+// WithSignature sets the Signature field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Signature field is set to the value of the last call.
+func (b *CardStatusApplyConfiguration) WithSignature(value *CardSignatureApplyConfiguration) *CardStatusApplyConfiguration {
+	b.Signature = value
 	return b
 }
 

@@ -15,7 +15,7 @@ import (
 // CAReference names one key of a ConfigMap or Secret in the namespace of the object.
 type CAReferenceApplyConfiguration struct {
 	// kind of the object that holds the certificates: ConfigMap or Secret.
-	Kind *apiv1alpha1.CAReferenceKind `json:"kind,omitempty"`
+	Kind *apiv1alpha1.ReferenceKind `json:"kind,omitempty"`
 	// name of that object.
 	Name *string `json:"name,omitempty"`
 	// key in it. Default "ca.crt".
@@ -31,7 +31,7 @@ func CAReference() *CAReferenceApplyConfiguration {
 // WithKind sets the Kind field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Kind field is set to the value of the last call.
-func (b *CAReferenceApplyConfiguration) WithKind(value apiv1alpha1.CAReferenceKind) *CAReferenceApplyConfiguration {
+func (b *CAReferenceApplyConfiguration) WithKind(value apiv1alpha1.ReferenceKind) *CAReferenceApplyConfiguration {
 	b.Kind = &value
 	return b
 }

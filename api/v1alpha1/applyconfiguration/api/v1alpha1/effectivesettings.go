@@ -16,6 +16,8 @@ type EffectiveSettingsApplyConfiguration struct {
 	Behavior *BehaviorProbeApplyConfiguration `json:"behavior,omitempty"`
 	// trust settings.
 	Trust *TrustPolicyApplyConfiguration `json:"trust,omitempty"`
+	// reports says how AgentPeerReports are weighed; those of whom stands in spec.reports.from.
+	Reports *EffectiveReportsApplyConfiguration `json:"reports,omitempty"`
 }
 
 // EffectiveSettingsApplyConfiguration constructs a declarative configuration of the EffectiveSettings type for use with
@@ -45,5 +47,13 @@ func (b *EffectiveSettingsApplyConfiguration) WithBehavior(value *BehaviorProbeA
 // If called multiple times, the Trust field is set to the value of the last call.
 func (b *EffectiveSettingsApplyConfiguration) WithTrust(value *TrustPolicyApplyConfiguration) *EffectiveSettingsApplyConfiguration {
 	b.Trust = value
+	return b
+}
+
+// WithReports sets the Reports field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reports field is set to the value of the last call.
+func (b *EffectiveSettingsApplyConfiguration) WithReports(value *EffectiveReportsApplyConfiguration) *EffectiveSettingsApplyConfiguration {
+	b.Reports = value
 	return b
 }

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/agentpeer/agentpeer/api/v1alpha1"
+)
+
 // TLSApplyConfiguration represents a declarative configuration of the TLS type for use
 // with apply.
 //
@@ -12,6 +16,17 @@ package v1alpha1
 type TLSApplyConfiguration struct {
 	// caRef names certificates to trust besides the system's, in PEM. Unset: the system's only.
 	CARef *CAReferenceApplyConfiguration `json:"caRef,omitempty"`
+	// clientCertificateRef names a Secret with the keys tls.crt and tls.key, as those of type kubernetes.io/tls have them: the certificate
+	// that the operator shows to the origin of the address, and to no other. The Secret is under the conditions of
+	// auth.bearer.secretRef. Unset: none is shown.
+	ClientCertificateRef *SecretReferenceApplyConfiguration `json:"clientCertificateRef,omitempty"`
+	// serverName is the name that the certificate of the address's origin must be for, where that is not the host of the address.
+	// Unset: the host of the address.
+	ServerName *string `json:"serverName,omitempty"`
+	// verifyCertificateSPKI pins the address's origin: one certificate of the verified chain must have a public key whose SHA-256,
+	// in base64, is in this list. Name two, so that the key can be changed. Unset: any certificate that verifies will do. To get it:
+	// openssl x509 -pubkey -noout -in tls.crt | openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | base64
+	VerifyCertificateSPKI []apiv1alpha1.SPKIHash `json:"verifyCertificateSPKI,omitempty"`
 }
 
 // TLSApplyConfiguration constructs a declarative configuration of the TLS type for use with
@@ -25,5 +40,31 @@ func TLS() *TLSApplyConfiguration {
 // If called multiple times, the CARef field is set to the value of the last call.
 func (b *TLSApplyConfiguration) WithCARef(value *CAReferenceApplyConfiguration) *TLSApplyConfiguration {
 	b.CARef = value
+	return b
+}
+
+// WithClientCertificateRef sets the ClientCertificateRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClientCertificateRef field is set to the value of the last call.
+func (b *TLSApplyConfiguration) WithClientCertificateRef(value *SecretReferenceApplyConfiguration) *TLSApplyConfiguration {
+	b.ClientCertificateRef = value
+	return b
+}
+
+// WithServerName sets the ServerName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServerName field is set to the value of the last call.
+func (b *TLSApplyConfiguration) WithServerName(value string) *TLSApplyConfiguration {
+	b.ServerName = &value
+	return b
+}
+
+// WithVerifyCertificateSPKI adds the given value to the VerifyCertificateSPKI field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the VerifyCertificateSPKI field.
+func (b *TLSApplyConfiguration) WithVerifyCertificateSPKI(values ...apiv1alpha1.SPKIHash) *TLSApplyConfiguration {
+	for i := range values {
+		b.VerifyCertificateSPKI = append(b.VerifyCertificateSPKI, values[i])
+	}
 	return b
 }
