@@ -162,7 +162,7 @@ func (t *Task) say(ctx context.Context, m *a2a.Message) (a2a.Event, *held, error
 	a.stream = pumping(t.base, t.streamBound(), func(ctx context.Context) iter.Seq2[a2a.Event, error] {
 		return t.client.SendStreamingMessage(ctx, req)
 	})
-	old.drain()
+	t.letGo(old)
 	a.relied, a.heard, a.unanswered, a.lastEvent = true, false, true, time.Now()
 	i, open, err := a.first(ctx, t.d.Wait)
 	h := a.stream.held
@@ -260,20 +260,58 @@ func (t *Task) other(ctx context.Context, ev a2a.Event, diverged error, before l
 		old.stop()
 	}
 	a.schedule(time.Now())
-	t.putAway(ctx, ev)
+	t.putAway(ctx, ev, a.entry, a.quiet)
 	if diverged == nil {
 		return nil // the first is still ours to follow
 	}
 	return charged
 }
 
-// putAway ends a task that was begun by mistake, in an entry of its own.
-func (t *Task) putAway(ctx context.Context, ev a2a.Event) {
-	b, err := t.begin(ctx, t.cur.entry)
+// letGo lets a stream end by itself, which another takes the place of: hanging up may change a task. If nothing answered the message that it
+// was opened with, what that message begins late is put away, however late. Drain waits for that as long as it does for a cancelled task.
+func (t *Task) letGo(p *pump) {
+	a := t.cur
+	if p == nil {
+		return
+	}
+	unanswered, name, entry := a.unanswered, a.obs.ID, a.entry // the attempt goes on, in its own goroutine
+	answered := make(chan struct{})
+	go func() {
+		for i := range p.items {
+			if !unanswered || absent(i.event) {
+				continue
+			}
+			unanswered = false
+			id := string(i.event.TaskInfo().TaskID)
+			if id != "" && len(id) <= maxID && a.ids.Name(id, correlation(t.o.Identity, i.event, p.held)) != name {
+				t.putAway(t.base, i.event, entry, true)
+			}
+			close(answered)
+		}
+		if unanswered {
+			close(answered)
+		}
+	}()
+	if unanswered {
+		t.tasks.watches.Go(func() {
+			timer := time.NewTimer(watchTimeout)
+			defer timer.Stop()
+			select {
+			case <-answered:
+			case <-timer.C:
+			}
+		})
+	}
+}
+
+// putAway ends a task that was begun by mistake, in an entry of its own that comes after another. late: the caller may have gone, so OnEvent is
+// not shown it, and until its end is confirmed it is an orphan.
+func (t *Task) putAway(ctx context.Context, ev a2a.Event, after string, late bool) {
+	b, err := t.begin(ctx, after)
 	if err != nil {
 		return // Ledger.Failing says why; cancelled it is all the same
 	}
-	b.quiet = t.cur.quiet
+	b.quiet, b.orphaned = late, late
 	_ = b.take(ev, fromAnswer, nil)
 	b.sync(ctx)
 	if !b.obs.Entry().Terminal() {

@@ -211,7 +211,7 @@ func (t *Task) next(ctx context.Context) error {
 		}
 		err := a.take(i.event, fromStream, a.stream.held)
 		if a.begot(i.event, errors.Is(err, errForeign)) {
-			t.putAway(ctx, i.event)
+			t.putAway(ctx, i.event, a.entry, a.quiet)
 		}
 		if errors.Is(err, errForeign) {
 			return t.foreign(ctx, i.event)

@@ -344,7 +344,7 @@ func (t *Task) lateAnswer(a *attempt, ev a2a.Event, h *held) bool {
 	info := ev.TaskInfo()
 	foreign := errors.Is(a.name(string(info.TaskID), correlation(t.o.Identity, ev, h), fromStream), errForeign)
 	if a.begot(ev, foreign) {
-		t.putAway(t.base, ev)
+		t.putAway(t.base, ev, a.entry, true)
 	}
 	_, ended := a.obs.Final()
 	return !ended

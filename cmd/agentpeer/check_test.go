@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/test/agent"
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 // checks runs the command and yields its exit code and what it wrote.
@@ -80,12 +80,7 @@ func TestARepeatedContradictionIsDemotedAfterThreeRounds(t *testing.T) {
 
 func TestAClosedPortCannotBeTold(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = l.Close()
-	code, out, _ := checks(t, "http://"+l.Addr().String())
+	code, out, _ := checks(t, "http://"+ports.Closed(t))
 	if code != exitUnclear {
 		t.Errorf("exit code %d, want 2", code)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 // Where config/default puts the operator.
@@ -137,7 +137,7 @@ func (d *stage) startOperator(ctx context.Context) error {
 	if err := writeKubeconfig(path, d.config, clientcmdapi.AuthInfo{Token: token.Status.Token}); err != nil {
 		return err
 	}
-	callbacks, err := freeAddress()
+	callbacks, err := ports.OnLoopback()
 	if err != nil {
 		return err
 	}
@@ -148,15 +148,6 @@ func (d *stage) startOperator(ctx context.Context) error {
 		"--health-probe-bind-address", "0"}, nil, "Starting workers")
 	d.operator = p
 	return err
-}
-
-// freeAddress is one on loopback that nobody listens on now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // process is a program that the demo has running.

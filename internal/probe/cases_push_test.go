@@ -36,7 +36,7 @@ func TestCasesOfPushNotifications(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			job := pushJob(t, with(tc.gen, strings.Fields(tc.quirks)...).Start(t))
+			job := pushJob(t, thinking(500*time.Millisecond, tc.gen, strings.Fields(tc.quirks)...).Start(t))
 			job.Target.PushReachable = !tc.maybe
 			var p trust.Peer
 			policy, now := trust.DefaultPolicy(), time.Now()

@@ -20,6 +20,7 @@ import (
 	"github.com/agentpeer/agentpeer/internal/trust"
 	"github.com/agentpeer/agentpeer/internal/wire"
 	"github.com/agentpeer/agentpeer/test/agent"
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 // receiverBehind starts a receiver that listens behind a front, which decides about each call, and whether it is our own.
@@ -55,12 +56,13 @@ func ourOwn(r *http.Request) bool {
 	return bytes.Contains(body, []byte(`"taskId":"self"`))
 }
 
-// freePort is one on which nobody listens on any address of loopback.
 func freePort(t *testing.T) int {
 	t.Helper()
-	s := httptest.NewServer(nil)
-	defer s.Close()
-	return int(netip.MustParseAddrPort(s.Listener.Addr().String()).Port())
+	port, err := ports.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // A stranger who closes our door for a while, and is gone before we look again, makes no peer look silent: we look all the while.

@@ -45,6 +45,12 @@ func pushJob(t *testing.T, base string) Job {
 	return job
 }
 
+// thinking works long enough for a webhook to be accepted meanwhile, as the work of agents that think is, on a machine that is busy with other
+// tests as well.
+func thinking(think time.Duration, g agent.Generation, quirks ...string) *agent.Agent {
+	return agent.New(agent.Speaks(g), agent.Is(quirks...), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(think) }))
+}
+
 func runPush(t *testing.T, job Job, r Receiver) Report {
 	t.Helper()
 	began := time.Now()
@@ -130,13 +136,12 @@ func TestPushNotificationsAreJudgedByWhatArrives(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Work long enough for a webhook to be accepted meanwhile, as that of agents that think is.
 			// A silent one has to work for Timing.Grace after, which 0.1 can be seen at by a stream alone.
-			think := 200 * time.Millisecond
+			think := 500 * time.Millisecond
 			if c.gen == agent.V01 {
 				think = time.Second
 			}
-			a := agent.New(agent.Speaks(c.gen), agent.Is(c.quirks...), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(think) }))
+			a := thinking(think, c.gen, c.quirks...)
 			rep := runPush(t, pushJob(t, a.Start(t)), r)
 			o := check(t, rep, trust.PushNotifications, expectation{c.outcome, c.reason, c.warns})
 			if t.Failed() || testing.Verbose() {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 func gzipped(t testing.TB, s string) []byte {
@@ -197,11 +199,6 @@ func drip(c net.Conn, piece string, pause time.Duration) {
 }
 
 func TestErrorsBelowHTTP(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = gone.Close()
 	plain := serve(t, func(http.ResponseWriter, *http.Request) {})
 	secure, ca := serveTLS(t, func(http.ResponseWriter, *http.Request) {})
 	old := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -216,7 +213,7 @@ func TestErrorsBelowHTTP(t *testing.T) {
 		u    string
 		want Class
 	}{
-		"nobody listens":                             {c, "http://" + gone.Addr().String(), ClassConnect},
+		"nobody listens":                             {c, "http://" + ports.Closed(t), ClassConnect},
 		"an unknown authority":                       {c, secure.URL, ClassTLS},
 		"a certificate for another name":             {trusting, strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ClassTLS},
 		"plain HTTP where TLS was asked for":         {c, strings.Replace(plain.URL, "http:", "https:", 1), ClassTLS},

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 func TestEgressNamesTheEntryThatItCannotUse(t *testing.T) {
@@ -169,14 +171,10 @@ func TestFailedConnectionsHoldNoPlace(t *testing.T) {
 	e := mustEgress(t, EgressPolicy{Allow: loopback, PlaintextHosts: []string{"127.0.0.1"}, ConnectionsPerAddress: 1})
 	secure, _ := serveTLS(t, func(http.ResponseWriter, *http.Request) {})
 	mute := serveBytes(t, func(conn net.Conn) { untilClosed(conn) })
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = gone.Close()
+	gone := ports.Closed(t)
 	for range 3 {
 		for u, class := range map[string]Class{
-			secure.URL: ClassTLS, "http://" + gone.Addr().String(): ClassConnect, "https://" + gone.Addr().String(): ClassConnect, mute.String(): ClassTimeout,
+			secure.URL: ClassTLS, "http://" + gone: ClassConnect, "https://" + gone: ClassConnect, mute.String(): ClassTimeout,
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			if class == ClassTimeout {

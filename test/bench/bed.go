@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 // namespace of the fleet.
@@ -227,12 +227,9 @@ func (b *bed) agents(ctx context.Context, name, preset string, n int, config str
 
 // operator starts the operator with nothing to do yet; metrics is the address of its metrics.
 func (b *bed) operator(ctx context.Context, args ...string) (p *program, metrics string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if metrics, err = ports.OnLoopback(); err != nil {
 		return nil, "", err
 	}
-	metrics = l.Addr().String()
-	_ = l.Close()
 	argv := append([]string{filepath.Join(b.work, "manager"), "--kubeconfig", b.kubeconfig, "--allow-cidrs", "127.0.0.0/8", "--allow-http-hosts", "127.0.0.1",
 		"--metrics-bind-address", metrics, "--metrics-secure=false", "--health-probe-bind-address", "0", "--kube-api-qps", "10000"}, args...)
 	p, err = b.start(ctx, "operator", "Starting workers", argv...)

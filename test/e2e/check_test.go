@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentpeer/agentpeer/test/agent"
+	"github.com/agentpeer/agentpeer/test/ports"
 	"github.com/agentpeer/agentpeer/test/sdk"
 )
 
@@ -216,14 +216,7 @@ func TestCheckAccusesNobodyWhoIsHonest(t *testing.T) {
 
 func TestCheckSaysWhereItCouldNotTell(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	nobody := "http://" + ports.Closed(t)
 	for name, c := range map[string]struct {
 		url    func(t *testing.T) string
 		reason string

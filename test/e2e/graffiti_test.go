@@ -14,6 +14,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/agentpeer/agentpeer/test/agent"
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 // graffiti is what these peers write wherever they can, with the name of the place after it.
@@ -111,17 +112,6 @@ func sends(t *testing.T, answer string) string {
 	}))
 }
 
-// closedPort is an address of loopback that nobody listens at.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // tells is a card with graffiti in each member that a card has. A skill's input mode that is a media type would stand in status, for those
 // who route by it; what is none must not.
 func tells(c *agent.Config) {
@@ -158,7 +148,7 @@ func TestSecurityLeaksOfWhatPeersSay(t *testing.T) {
 	}
 	const errorData = `"error":{"data":[{"@type":"type.googleapis.com/` + graffiti + `","reason":"` + graffiti + `-reason","metadata":{"` + graffiti + `":"` +
 		graffiti + `"}}],`
-	internal := closedPort(t)
+	internal := ports.Closed(t)
 	_, port, err := net.SplitHostPort(internal)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -10,17 +9,16 @@ import (
 
 	"github.com/agentpeer/agentpeer/api/v1alpha1"
 	"github.com/agentpeer/agentpeer/test/agent"
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
-// freePort is one that nothing listens on now.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // Agents that call back are trusted with it, agents that refuse or fall silent though they can reach us are not, and silence that has an

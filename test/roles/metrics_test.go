@@ -3,7 +3,6 @@ package roles
 import (
 	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/agentpeer/agentpeer/test/ports"
 	"github.com/agentpeer/agentpeer/test/roles/process"
 )
 
@@ -74,10 +74,9 @@ func TestSecurityMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 // free is an address of this machine that nobody listens on.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := ports.OnLoopback()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return at
 }

@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agentpeer/agentpeer/test/ports"
 )
 
 func TestManyAgentsServeUntilStandardInputCloses(t *testing.T) {
@@ -45,12 +46,10 @@ func TestManyAgentsServeUntilStandardInputCloses(t *testing.T) {
 }
 
 func TestAgentsOfOnePortLiveUnderTheirPrefixes(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
 	path := filepath.Join(t.TempDir(), "agents.yaml")
 	file := fmt.Sprintf("agents:\n- {id: a, port: %d, config: {prefix: /a}}\n- {id: b, port: %d, config: {prefix: /b, name: other}}\n", port, port)
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
