@@ -248,6 +248,36 @@ func TestCaseRulesNoConfirmationComesEarly(t *testing.T) {
 	}
 }
 
+// What can wait leaves room at once and not only in the 24 hours: else Streaming, whose trust is short, waits for its pace and runs out.
+func TestCaseRulesWhatCanWaitLeavesRoomAtOnce(t *testing.T) {
+	planned := func(c Capability, spent int) Plan {
+		p := settled()
+		for i := range p.Records {
+			if rec := &p.Records[i]; rec.Capability == c {
+				rec.NextProbe = epoch.Add(time.Hour)
+			} else {
+				rec.NextProbe = epoch.Add(day)
+			}
+		}
+		p.Rounds.spend(epoch.Add(50*time.Minute), spent, false)
+		in := PlanInput{Policy: DefaultPolicy(), Cost: worst}
+		in.Policy.SkipReachability = true
+		return Schedule(p, in, epoch.Add(time.Hour))
+	}
+	soon := epoch.Add(70 * time.Minute)
+	for _, c := range []Capability{Streaming, Cancellation} {
+		if got := planned(c, 0); !slices.Contains(got.Ask, c) || got.At.After(soon) {
+			t.Errorf("planned %+v, want %s asked at once where little was spent", got, c)
+		}
+	}
+	if got := planned(Streaming, 5); got.At.After(soon) || got.Reason != "" {
+		t.Errorf("planned %+v, want Streaming asked at once", got)
+	}
+	if got := planned(Cancellation, 5); !got.At.After(soon) || got.Reason != ReasonBudgetExhausted {
+		t.Errorf("planned %+v, want Cancellation to wait", got)
+	}
+}
+
 // A short budget spaces rounds evenly: it never bursts and goes silent.
 func TestAShortBudgetSpacesRoundsEvenly(t *testing.T) {
 	s := newSimulation(t, 3)
