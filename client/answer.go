@@ -271,37 +271,37 @@ func (t *Task) other(ctx context.Context, ev a2a.Event, diverged error, before l
 // was opened with, what that message begins late is put away, however late. Drain waits for that as long as it does for a cancelled task.
 func (t *Task) letGo(p *pump) {
 	a := t.cur
-	if p == nil {
+	switch {
+	case p == nil:
+		return
+	case !a.unanswered:
+		go p.drain()
 		return
 	}
-	unanswered, name, entry := a.unanswered, a.obs.ID, a.entry // the attempt goes on, in its own goroutine
+	name, entry := a.obs.ID, a.entry // the attempt goes on, in its own goroutine
 	answered := make(chan struct{})
 	go func() {
 		for i := range p.items {
-			if !unanswered || absent(i.event) {
+			if absent(i.event) {
 				continue
 			}
-			unanswered = false
 			id := string(i.event.TaskInfo().TaskID)
 			if id != "" && len(id) <= maxID && a.ids.Name(id, correlation(t.o.Identity, i.event, p.held)) != name {
 				t.putAway(t.base, i.event, entry, true)
 			}
-			close(answered)
+			break
 		}
-		if unanswered {
-			close(answered)
-		}
+		close(answered)
+		p.drain()
 	}()
-	if unanswered {
-		t.tasks.watches.Go(func() {
-			timer := time.NewTimer(watchTimeout)
-			defer timer.Stop()
-			select {
-			case <-answered:
-			case <-timer.C:
-			}
-		})
-	}
+	t.tasks.watches.Go(func() {
+		timer := time.NewTimer(watchTimeout)
+		defer timer.Stop()
+		select {
+		case <-answered:
+		case <-timer.C:
+		}
+	})
 }
 
 // putAway ends a task that was begun by mistake, in an entry of its own that comes after another. late: the caller may have gone, so OnEvent is

@@ -168,6 +168,12 @@ func (p *pump) run(ctx context.Context, open func(context.Context) iter.Seq2[a2a
 // cut is why we ended a stream whose items are closed; nil where the peer did.
 func (p *pump) cut() error { return p.ended }
 
+// drain reads a stream to its end, which the pump bounds.
+func (p *pump) drain() {
+	for range p.items { // each is let go
+	}
+}
+
 // streamBound is how long a stream may be open: a turn, the thinking after it, and what is watched of its end.
 func (t *Task) streamBound() time.Duration {
 	return max(t.d.Hard, t.o.Long) + t.o.InputTimeout + cleanupTimeout + watchTimeout

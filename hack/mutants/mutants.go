@@ -346,7 +346,7 @@ var mutants = []mutant{
 		old: "\tcase <-ctx.Done():\n\t}", new: "\t}",
 		tests: in(client, "TestCaseLawNothingHangs")},
 	{name: "late answers", file: "client/answer.go", removes: "no task is lost that an earlier message begins late",
-		old: "entry := a.unanswered, ", new: "entry := false, ",
+		old: "case !a.unanswered:\n\t\tgo p.drain()", new: "case true:\n\t\tgo p.drain()",
 		tests: in(client, "TestCaseLawATaskThatAnEarlierMessage")},
 	{name: "doubted cards", file: "internal/serve/cards_verdict.go", removes: "a card that was not judged is served with nothing trusted",
 		old: "\tif judged.Doubt != \"\" {", new: "\tif false {",
