@@ -98,7 +98,8 @@ type Env struct {
 // Receiver takes the webhooks of probes of PushNotifications. Package serve has one.
 type Receiver interface {
 	// Open makes a webhook that nobody can guess. hear is told of every delivery, from any goroutine, until done is called; whole is false,
-	// and body nil, where the body was too large to be read, or did not come.
+	// and body nil, where the body was too large to be read, or did not come. done may be called twice; before the first returns, hear is told
+	// of every delivery that has begun.
 	Open(hear func(header http.Header, body []byte, whole bool)) (hook *url.URL, done func(), err error)
 	// Base is the URL that all webhooks lie below.
 	Base() *url.URL

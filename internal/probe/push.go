@@ -68,18 +68,14 @@ func askPush(ctx context.Context, s *session, a *asking) trust.Observation {
 	s.progress("push notifications")
 	p := pushed{Generation: s.generation(), Grace: s.timing.Grace, Reachable: s.job.Target.PushReachable}
 	p.Called = s.job.DeliveredTo != "" && s.job.DeliveredTo == ReceiverID(s.env.Receiver)
-	defer func() {
-		for _, t := range p.Trials {
-			t.hook.done()
-		}
-	}()
+	defer p.close()
 	before, began := s.env.Receiver.TurnedAway(), time.Now()
 	if declared {
 		s.observePush(ctx, &p, a.streams())
 	} else if s.tryInline(ctx, &p, false) != nil {
 		s.await(ctx, &p, s.timing.Late)
 	}
-	p.collect()
+	p.close()
 	p.TurnedAway = s.env.Receiver.TurnedAway() != before || p.mayAccuse() && s.env.Receiver.TurnedAwayElsewhere(ctx, began)
 	s.takeBack(ctx, &p)
 	o := judgePush(&p)
@@ -330,6 +326,14 @@ func (s *session) await(ctx context.Context, p *pushed, d time.Duration) {
 			return
 		}
 	}
+}
+
+// close is the end of all that may be delivered: a call that is under way is one.
+func (p *pushed) close() {
+	for _, t := range p.Trials {
+		t.hook.done()
+	}
+	p.collect()
 }
 
 // collect takes over what has been delivered so far.

@@ -39,7 +39,12 @@ type hook struct {
 	expires time.Time
 	left    int
 	now     int // deliveries under way
+	// coming are those of which its probe was not told yet.
+	coming map[*coming]struct{}
 }
+
+// coming is a delivery whose body is being read.
+type coming struct{ header http.Header }
 
 var errTooManyHooks = errors.New("opening a webhook: too many are open")
 
@@ -67,12 +72,35 @@ func (h *hooks) add(hear Hear, now time.Time) (secret string, done func(), err e
 	return secret, func() { h.close(one) }, nil
 }
 
+// close tells of what is still coming as of calls that were not waited for: whoever is about to say something is not silent.
 func (h *hooks) close(one *hook) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	one.hear, one.closed = nil, true
+	hear, cut := one.hear, one.coming
+	one.hear, one.coming, one.closed = nil, nil, true
 	if linger := time.Now().Add(hookLinger); linger.Before(one.expires) {
 		one.expires = linger
+	}
+	h.mu.Unlock()
+	for c := range cut {
+		hear(c.header, nil, false)
+	}
+}
+
+// expect is told of a delivery that begins, and returns whom to tell when it is there. It needs the lock.
+func (h *hooks) expect(one *hook, header http.Header) Hear {
+	c := &coming{header}
+	if one.coming == nil {
+		one.coming = map[*coming]struct{}{}
+	}
+	one.coming[c] = struct{}{}
+	return func(header http.Header, body []byte, whole bool) {
+		h.mu.Lock()
+		hear := one.hear
+		delete(one.coming, c)
+		h.mu.Unlock()
+		if hear != nil {
+			hear(header, body, whole)
+		}
 	}
 }
 
@@ -86,8 +114,8 @@ type delivery struct {
 	done func()
 }
 
-// find begins a delivery, if the secret is known.
-func (h *hooks) find(secret string, now time.Time) (d delivery, known bool) {
+// find begins a delivery with a header, if the secret is known. Where somebody is to be told of it, that must be done in the end.
+func (h *hooks) find(secret string, header http.Header, now time.Time) (d delivery, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.known(secret, now)
@@ -99,7 +127,7 @@ func (h *hooks) find(secret string, now time.Time) (d delivery, known bool) {
 	}
 	if one.left > 0 {
 		one.left--
-		d.hear = one.hear
+		d.hear = h.expect(one, header)
 	}
 	if one.now < maxAtOnce {
 		one.now++

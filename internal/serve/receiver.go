@@ -148,7 +148,7 @@ func (r *Receiver) Base() *url.URL {
 }
 
 // Open makes a webhook that nobody can guess. hear is told of what is delivered there until done is called, with its body or, where that was
-// too large, did not arrive, or came when too much was under way, without.
+// too large, did not arrive, or came when too much was under way, without. done tells it of what is under way, without a body, and returns.
 func (r *Receiver) Open(hear func(header http.Header, body []byte, whole bool)) (hook *url.URL, done func(), err error) {
 	secret, done, err := r.hooks.add(hear, time.Now())
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.answer(w, http.StatusMethodNotAllowed, "refused")
 		return
 	}
-	d, known := r.hooks.find(secret, now)
+	d, known := r.hooks.find(secret, req.Header, now)
 	if !known {
 		r.stranger(w, now)
 		return

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -218,6 +219,52 @@ func TestLateDeliveriesAreTakenAndTellNobody(t *testing.T) {
 	}
 }
 
+// A busy machine judged a peer silent while its call was being read.
+func TestSecurityWebhookCallsUnderWayAreNoSilence(t *testing.T) {
+	r := start(t, ReceiverOptions{})
+	var h heard
+	hook, done, err := r.Open(h.hear)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", r.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nX-Token: own\r\nContent-Length: 4\r\n\r\nha", hook.Path)
+	for deadline := time.Now().Add(10 * time.Second); r.hooks.underWay() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the call did not arrive")
+		}
+	}
+	done()
+	want := []string{"own||false"}
+	if got := h.all(); !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q: it had called", got, want)
+	}
+	fmt.Fprint(conn, "lf")
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	done()
+	if got := h.all(); answer.StatusCode != http.StatusOK || !slices.Equal(got, want) {
+		t.Errorf("status %d, told %q, want 200 and no more than %q", answer.StatusCode, got, want)
+	}
+}
+
+// underWay counts the deliveries whose bodies are being read.
+func (h *hooks) underWay() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, one := range h.open {
+		n += len(one.coming)
+	}
+	return n
+}
+
 func TestHooksAreBounded(t *testing.T) {
 	var table hooks
 	now := time.Now()
@@ -227,16 +274,17 @@ func TestHooksAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range maxDeliveries {
-		d, known := table.find(secret, now)
+		d, known := table.find(secret, nil, now)
 		if d.hear == nil || !known {
 			t.Fatal("not told")
 		}
+		tell(d.hear, nil, nil)
 		d.done()
 	}
-	if d, known := table.find(secret, now); d.hear != nil || !known {
+	if d, known := table.find(secret, nil, now); d.hear != nil || !known {
 		t.Error("a flood of deliveries is told without end")
 	}
-	if _, known := table.find(secret, now.Add(hookLife+time.Second)); known {
+	if _, known := table.find(secret, nil, now.Add(hookLife+time.Second)); known {
 		t.Error("it lives for ever")
 	}
 	for range maxHooks - 1 {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -41,7 +42,8 @@ func hookOf(c call) (hook, bool) {
 	return hook{}, false
 }
 
-// abuses is a silent agent, which accepts webhooks and calls none as it should, with somebody beside it who does something to each webhook.
+// abuses is a silent agent, which accepts webhooks and calls none as it should, with somebody beside it who does something to each webhook. The
+// agent answers once that has begun, so that on a busy machine no webhook is closed before.
 func (s *stand) abuses(abuse func(ctx context.Context, h hook, task string)) {
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,17 +53,33 @@ func (s *stand) abuses(abuse func(ctx context.Context, h hook, task string)) {
 			s.met.Add(1)
 			var p struct{ TaskID string }
 			_ = json.Unmarshal(c.Params, &p)
-			all.Go(func() { abuse(ctx, h, p.TaskID) })
+			begun := make(chan struct{})
+			ctx := context.WithValue(ctx, begin{}, sync.OnceFunc(func() { close(begun) }))
+			all.Go(func() {
+				defer hasBegun(ctx) // if it has not by then, it calls nobody
+				abuse(ctx, h, p.TaskID)
+			})
+			select {
+			case <-begun:
+			case <-time.After(2 * time.Second): // our own doors may be closed to it
+			case <-ctx.Done():
+			}
 		}
 		return false
 	}, agent.Is("push-silent"), agent.With(func(c *agent.Config) { c.Script.Think = agent.Duration(200 * time.Millisecond) })))
 }
+
+// begin is the key of a function that says that an abuse has begun.
+type begin struct{}
+
+func hasBegun(ctx context.Context) { ctx.Value(begin{}).(func())() }
 
 // calling is a client of its own for each abuse, so that nothing of it is left.
 func calling(ctx context.Context, times, atOnce int, request func(i int) (*http.Request, error)) {
 	t := &http.Transport{MaxConnsPerHost: atOnce, MaxIdleConnsPerHost: atOnce}
 	defer t.CloseIdleConnections()
 	c := &http.Client{Transport: t, Timeout: 20 * time.Second}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { hasBegun(ctx) }})
 	var all sync.WaitGroup
 	for w := range atOnce {
 		all.Go(func() {
@@ -132,6 +150,7 @@ func TestSecurityHostileWebhooks(t *testing.T) {
 						stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 						defer stop()
 						_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n", u.Path)
+						hasBegun(ctx)
 						s.drip(c, []byte("x"), time.Second)
 					})
 				}
