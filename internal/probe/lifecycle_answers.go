@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentpeer/agentpeer/client/lifecycle"
 	"github.com/agentpeer/agentpeer/internal/trust"
+	"github.com/agentpeer/agentpeer/internal/wire"
 )
 
 // second is what answers say of a task after they or the stream have shown its end.
@@ -110,6 +111,9 @@ func judgeAnswers(o trust.Observation, t *tape) trust.Observation {
 	case len(x.since) > 0 && x.agreed > 0:
 		return unlearned(o, trust.ReasonReplicaInconsistency, "the task ended as "+end+", and the last look found it "+
 			string(x.since[len(x.since)-1].state)+": a stale replica, or an end that did not stay")
+	case t.Streamed && t.Left == leftNot && t.End == wire.EndReset && t.terminalIndex() < 0:
+		return unlearned(o, trust.ReasonStreamInterrupted, "the task ended as "+end+", and its stream was cut before it showed that: whether it "+
+			"leaves the end cannot be told")
 	case x.agreed > 0 && len(x.since) == 0, x.gone && len(x.since) == 0:
 		return honored(o, "1.0 §3.1.1", "the task ended as "+end+" and stayed so")
 	case noTaskOps(t):
