@@ -166,7 +166,7 @@ func TestCaseRulesLifecycleOfOneTask(t *testing.T) {
 		"is cut off, and answers show an end that stays": {stream(atWork).but(func(t *tape) { t.End = wire.EndReset }).told(2*s, done, 0).told(4*s, done, 0),
 			isInconclusive, trust.ReasonStreamInterrupted, ""},
 		"is cut off after its end": {stream(atWork, done).but(func(t *tape) { t.End = wire.EndReset }).told(2*s, done, 0), isHonored, trust.ReasonHonored, ""},
-		"did not end": {stream(atWork).told(50*ms, atWork, 0), isInconclusive, trust.ReasonNotExercised, ""},
+		"did not end":              {stream(atWork).told(50*ms, atWork, 0), isInconclusive, trust.ReasonNotExercised, ""},
 		"ended after we hung up": {stream(atWork).but(func(t *tape) { t.Left, t.LeftAt, t.EndAt = leftDeadline, s, s }).told(2*s, done, 0).told(4*s, lifecycle.Failed, 0),
 			isInconclusive, trust.ReasonNotExercised, ""},
 	} {
