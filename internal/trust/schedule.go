@@ -392,7 +392,7 @@ func (s *scheduler) start(first candidate) time.Time {
 const secondLook = 30 * time.Second
 
 // cheap plans the next round of the reachability tier. What fails again and again is asked ever more rarely: a peer that
-// wants credentials once a day, any other once an interval.
+// wants credentials once a day, any other once an interval. One that our own bounds kept us from is asked again soon.
 func (s *scheduler) cheap() Plan {
 	r, p := s.peer.Rounds, s.Policy
 	if p.SkipReachability {
@@ -404,6 +404,9 @@ func (s *scheduler) cheap() Plan {
 	}
 	for i := UnreachableAfter; i < r.ReachFailures && gap < rarest; i++ {
 		gap *= 2
+	}
+	if r.ReachReason == ReasonTooManyConnections {
+		gap = min(gap, secondLook<<min(max(r.ReachFailures-1, 0), 10)) // no fault of the peer's: there was no room on our side
 	}
 	at := s.random()
 	if !r.LastTime.IsZero() {

@@ -278,6 +278,40 @@ func TestCaseRulesWhatCanWaitLeavesRoomAtOnce(t *testing.T) {
 	}
 }
 
+// A thousand agents behind one address, applied at once: some found all the connections to it taken, and were asked again only when their interval
+// was over, for a bound that is ours.
+func TestCaseRulesAPeerThatWeHadNoRoomForIsAskedSoon(t *testing.T) {
+	policy := DefaultPolicy()
+	policy.Interval, policy.ReachabilityInterval = day, day
+	in := PlanInput{Policy: policy, Cost: worst, Seed: 7}
+	var p Peer
+	now := epoch
+	for n, longest := range []time.Duration{35 * time.Second, 70 * time.Second, 140 * time.Second} {
+		r := Round{Number: int64(n + 1), Kind: Reachability, Finished: now, Reach: Observation{Outcome: Inconclusive, Reason: ReasonTooManyConnections}}
+		if n == 0 { // the first round of a peer is meant to ask everything
+			r.Kind = Behavior
+			for _, c := range gradable {
+				r.Observations = append(r.Observations, Observation{Capability: c, Outcome: Inconclusive, Reason: ReasonTooManyConnections})
+			}
+		}
+		var folded bool
+		p, _, folded = Advance(p, "t", r, policy, now)
+		if !folded {
+			t.Fatal("not folded")
+		}
+		plan := Schedule(p, in, now)
+		if gap := plan.At.Sub(now); gap <= longest/3 || gap > longest {
+			t.Fatalf("after %d rounds without room: planned %+v, %v later, want within %v", n+1, plan, gap, longest)
+		}
+		now = plan.At
+	}
+	p, _, _ = Advance(p, "t", Round{Number: 4, Kind: Reachability, Finished: now, Claims: declaringAll("a"), Usable: true,
+		Reach: Observation{Outcome: Honored, Reason: ReasonHonored}}, policy, now)
+	if plan := Schedule(p, in, now); plan.Kind != Behavior || plan.At.After(now.Add(policy.ConfirmInterval)) || !slices.Contains(plan.Ask, Streaming) {
+		t.Errorf("once there is room: planned %+v, want Streaming asked at once", plan)
+	}
+}
+
 // A short budget spaces rounds evenly: it never bursts and goes silent.
 func TestAShortBudgetSpacesRoundsEvenly(t *testing.T) {
 	s := newSimulation(t, 3)

@@ -231,7 +231,8 @@ func (b *bed) operator(ctx context.Context, args ...string) (p *program, metrics
 		return nil, "", err
 	}
 	argv := append([]string{filepath.Join(b.work, "manager"), "--kubeconfig", b.kubeconfig, "--allow-cidrs", "127.0.0.0/8", "--allow-http-hosts", "127.0.0.1",
-		"--metrics-bind-address", metrics, "--metrics-secure=false", "--health-probe-bind-address", "0", "--kube-api-qps", "10000"}, args...)
+		"--metrics-bind-address", metrics, "--metrics-secure=false", "--health-probe-bind-address", "0", "--kube-api-qps", "10000",
+		"--connections-per-address", "10000"}, args...) // all agents stand at one address here
 	p, err = b.start(ctx, "operator", "Starting workers", argv...)
 	return p, metrics, err
 }
