@@ -86,9 +86,12 @@ func verdictsOver(t *testing.T, g agent.Generation, peer, binding string) map[tr
 	return verdicts
 }
 
-// inWords is an observation in one line. Whether a task of a peer that breaks its streams off was seen to its end is chance.
+// inWords is an observation in one line. Whether a task of a peer that breaks its streams off was seen to its end is chance, and so is whether
+// one was looked at before its peer forgot it.
 func inWords(o trust.Observation) string {
-	if o.Capability == trust.Lifecycle && o.Reason == trust.ReasonNotExercised {
+	switch {
+	case o.Capability == trust.Lifecycle && (o.Reason == trust.ReasonNotExercised || o.Reason == trust.ReasonStreamInterrupted),
+		o.Capability == trust.TaskRetrieval && o.Reason == trust.ReasonNotExercised:
 		return "Honored Honored "
 	}
 	return fmt.Sprintf("%s %s %s", o.Outcome, o.Reason, o.Basis)
