@@ -80,18 +80,19 @@ func verdictsOver(t *testing.T, g agent.Generation, peer, binding string) map[tr
 	verdicts := map[trust.Capability]string{}
 	for _, o := range runJob(t, job).Round.Observations {
 		if slices.Contains(everyPeerHas, o.Capability) {
-			verdicts[o.Capability] = inWords(o)
+			verdicts[o.Capability] = inWords(peer, o)
 		}
 	}
 	return verdicts
 }
 
-// inWords is an observation in one line. Whether a task of a peer that breaks its streams off was seen to its end is chance, and so is whether
-// one was looked at before its peer forgot it.
-func inWords(o trust.Observation) string {
+// inWords is an observation of a peer in one line. Whether a task of a peer that breaks its streams off was seen to its end is chance, and so is
+// whether one was looked at before its peer forgot it. "cut-delimited" ends in good order over HTTP/1 and can only be reset over gRPC.
+func inWords(peer string, o trust.Observation) string {
 	switch {
-	case o.Capability == trust.Lifecycle && (o.Reason == trust.ReasonNotExercised || o.Reason == trust.ReasonStreamInterrupted),
-		o.Capability == trust.TaskRetrieval && o.Reason == trust.ReasonNotExercised:
+	case o.Capability == trust.Lifecycle && o.Reason == trust.ReasonNotExercised,
+		o.Capability == trust.Lifecycle && o.Reason == trust.ReasonStreamInterrupted && peer == "cut-delimited",
+		o.Capability == trust.TaskRetrieval && o.Reason == trust.ReasonNotExercised && peer == "purges":
 		return "Honored Honored "
 	}
 	return fmt.Sprintf("%s %s %s", o.Outcome, o.Reason, o.Basis)
